@@ -1,0 +1,33 @@
+# Every target sets up what it needs: a machine with Python 3.11+ and make is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.setup
+
+.PHONY: setup demo test lint bench clean
+
+setup: $(SETUP)
+
+$(SETUP): pyproject.toml constraints.txt src/tsgen/version.py
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,datasets]'
+	@touch $@
+
+lint: $(SETUP)
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest --numprocesses 2 --dist worksteal
+
+demo: $(SETUP)
+	$(BIN)/tsgen demo
+
+bench: $(SETUP)
+	$(BIN)/python benchmarks/run_all.py
+
+clean:
+	rm -rf $(VENV) build dist

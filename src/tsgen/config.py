@@ -1,0 +1,51 @@
+"""Settings: one frozen, typed object per stage, loaded from TOML; unknown keys are refused."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from tsgen.errors import ConfigError, nearest
+
+
+class StageConfig(BaseModel):
+    """Base of every stage's settings. Subclasses are plain typed fields with defaults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any], source: str = "settings") -> Self:
+        """Build from plain values; a wrong key or value raises `ConfigError` naming it."""
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            problems = "; ".join(cls._explain(detail) for detail in error.errors())
+            raise ConfigError(f"{source}: {problems}") from None
+
+    @classmethod
+    def from_toml(cls, path: Path, section: str | None = None) -> Self:
+        """Build from a TOML file, or from one of its tables."""
+        values = read_toml(path)
+        if section is not None:
+            values = values.get(section, {})
+        return cls.from_mapping(values, source=f"{path}" + (f" [{section}]" if section else ""))
+
+    @classmethod
+    def _explain(cls, detail: ErrorDetails) -> str:
+        key = ".".join(str(part) for part in detail["loc"])
+        if detail["type"] == "extra_forbidden":
+            return f"unknown setting {key!r}; {nearest(key, cls.model_fields)}"
+        return f"{key} = {detail['input']!r}: {detail['msg'].lower()}"
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file, or a `ConfigError` with the line that does not parse."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; expected a TOML file with settings") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None

@@ -1,0 +1,35 @@
+"""Every error a user can cause. A message says what was found, what was expected, what to do."""
+
+from difflib import get_close_matches
+from collections.abc import Iterable
+
+
+class TsgenError(Exception):
+    """The base of all errors that are the input's fault; the command line prints it and exits 1."""
+
+
+class DataError(TsgenError):
+    """A document, query or judgment file is not what its format promises."""
+
+
+class ConfigError(TsgenError):
+    """A setting does not exist or has a value it cannot have."""
+
+
+class ArtifactError(TsgenError):
+    """A stage's output folder is damaged, foreign, or made by another version."""
+
+
+class MissingExtraError(TsgenError):
+    """An optional dependency is needed; the message carries the pip command."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional dependency. Run: pip install 'tsgen[{extra}]'")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for a mistyped name: the closest known one if it is close, then the whole list."""
+    options = sorted(known)
+    close = get_close_matches(name, options, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{hint}known: {', '.join(options)}"
