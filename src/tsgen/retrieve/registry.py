@@ -1,8 +1,13 @@
-"""Systems by name. A baseline's file registers itself; nothing else needs to know it."""
+"""Systems by name. A baseline's file registers itself; nothing else needs to know it.
+
+The files are found by name when asked for, so the registry depends on none of them.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from tsgen.config import StageConfig
@@ -26,6 +31,7 @@ class System:
 
 
 _SYSTEMS: dict[str, System] = {}
+_FOLDER = "tsgen.baselines"  # a file `dense_dot.py` in it registers the system `dense-dot`
 
 
 def register(system: System) -> System:
@@ -35,12 +41,19 @@ def register(system: System) -> System:
 
 
 def system(name: str) -> System:
-    """The system of that name, or a `ConfigError` with the nearest known one."""
+    """The system of that name, or a `ConfigError` with the nearest known one.
+
+    Its file is imported only now, so that a light system does not pay for a heavy one's libraries.
+    """
+    if name not in system_names():
+        raise ConfigError(f"unknown system {name!r}; {nearest(name, system_names())}")
     if name not in _SYSTEMS:
-        raise ConfigError(f"unknown system {name!r}; {nearest(name, _SYSTEMS)}")
+        import_module(f"{_FOLDER}.{name.replace('-', '_')}")
     return _SYSTEMS[name]
 
 
 def system_names() -> list[str]:
-    """All registered names, in order of registration."""
-    return list(_SYSTEMS)
+    """All names: those registered, and those of the files that will register when imported."""
+    folder = import_module(_FOLDER).__path__
+    files = [m.name.replace("_", "-") for m in iter_modules(folder) if not m.name.startswith("_")]
+    return sorted({*_SYSTEMS, *files})

@@ -1,0 +1,117 @@
+"""What the verbs share: option types, the two consoles, progress, JSON output."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+WIDE = 200  # columns for tables that go into a file or a pipe, where nothing wraps
+
+console = Console(stderr=True)
+"""For progress and remarks."""
+
+output = Console(width=None if sys.stdout.isatty() else WIDE)
+"""For results."""
+
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A data folder or file, irds:NAME, or hf:NAME.",
+        show_default=False,
+    ),
+]
+QrelsOption = Annotated[
+    str, typer.Option("--qrels", metavar="FOLDER", help="The folder of judgments inside DATA.")
+]
+SplitOption = Annotated[str, typer.Option("--split", help="The judgments to evaluate on.")]
+JsonOption = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE", help="Write the figures as JSON; - for stdout."),
+]
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N queries.")
+]
+SkipBadOption = Annotated[
+    bool, typer.Option("--skip-bad", help="Skip bad records and report how many there were.")
+]
+
+ShowProgress = Callable[[str, int, int | None], None]
+"""Called with what is being done, how much is done, and of how many if that is known."""
+
+
+def results_console(json_target: str | None) -> Console:
+    """Where tables go: stdout, unless that is reserved for JSON."""
+    return console if json_target == "-" else output
+
+
+def write_json(target: str | None, value: Any) -> None:
+    """Write `value` to a file (complete or not at all) or, for `-`, to stdout; None is no target."""
+    if target is None:
+        return
+    import orjson
+
+    from tsgen.artifact import write_beside
+
+    options = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+    data = orjson.dumps(value, default=_plain, option=options | orjson.OPT_APPEND_NEWLINE)
+    if target == "-":
+        sys.stdout.write(data.decode())
+        return
+    with write_beside(Path(target)) as beside:
+        beside.write_bytes(data)
+
+
+def _plain(value: Any) -> Any:
+    """What orjson does not know: mappings and sets of other types, paths."""
+    if hasattr(value, "items"):
+        return dict(value.items())
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return str(value)
+
+
+@contextmanager
+def progress() -> Iterator[ShowProgress]:
+    """Bars on a terminal; elsewhere a line at most every ten seconds."""
+    if console.is_terminal:
+        with _bars() as bars:
+            yield _on_bars(bars)
+    else:
+        yield _as_lines()
+
+
+def _bars() -> Progress:
+    text = TextColumn("{task.description}")
+    columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)
+
+
+def _on_bars(bars: Progress) -> ShowProgress:
+    tasks: dict[str, Any] = {}
+
+    def show(what: str, done: int, total: int | None) -> None:
+        if what not in tasks:
+            tasks[what] = bars.add_task(what, total=total)
+        bars.update(tasks[what], completed=done, total=total)
+
+    return show
+
+
+def _as_lines(interval: float = 10.0) -> ShowProgress:
+    last = time.monotonic()
+
+    def show(what: str, done: int, total: int | None) -> None:
+        nonlocal last
+        if time.monotonic() - last >= interval:
+            last = time.monotonic()
+            of_total = f" of {total:,}" if total else ""
+            console.print(f"{what}: {done:,}{of_total}", highlight=False, soft_wrap=True)
+
+    return show

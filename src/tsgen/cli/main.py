@@ -1,0 +1,71 @@
+"""The command `tsgen`: assembles the verbs and turns errors into messages.
+
+Verbs import what is heavy inside their bodies, so that `tsgen --help` answers at once.
+"""
+
+import os
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from tsgen.cli.common import console, output
+from tsgen.errors import TsgenError
+from tsgen.version import __version__
+
+app = typer.Typer(
+    name="tsgen",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+for verb in ("compare", "evaluate", "data", "split", "terms", "inspect"):
+    if find_spec(f"tsgen.cli.{verb}"):
+        app.command()(getattr(import_module(f"tsgen.cli.{verb}"), verb))
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        output.print(f"tsgen {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def tsgen(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Generative retrieval by term sets, and the systems to compare it with."""
+
+
+def run() -> None:
+    """The entry point: bad input prints one message and exits 1, Ctrl-C exits 130."""
+    try:
+        app()
+    except TsgenError as error:
+        _fail(str(error))
+    except BrokenPipeError:
+        _close_quietly()
+    except OSError as error:  # a full disk, a missing permission: the user's to mend, not a bug
+        _fail(f"{error.filename or 'input/output'}: {error.strerror or error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _fail(message: str) -> None:
+    console.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
+    sys.exit(1)
+
+
+def _close_quietly() -> None:
+    """The reader of our output has gone: stop without a complaint at exit either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)

@@ -1,0 +1,1 @@
+"""Queries that stand beside the corpus: lexical search, hard negatives, synthetic queries."""

@@ -1,0 +1,1 @@
+"""What every system is, how it is found by name, saved, opened and run."""
