@@ -15,7 +15,7 @@ class Document:
     id: str
     text: str
     title: str = ""
-    metadata: Mapping[str, Any] = field(default=NO_METADATA, compare=False)
+    metadata: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA, compare=False)
 
     @property
     def contents(self) -> str:
