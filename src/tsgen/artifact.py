@@ -1,18 +1,20 @@
 """A stage's output: a folder with `manifest.json` and data files, complete or not there at all.
 
-`stage(folder, …)` runs the work in a folder beside the target, writes the manifest last and renames.
+`stage(folder, …)` runs the work in a folder beside the target, writes the manifest last, renames.
 The same inputs skip the work. A killed stage leaves its working folder, and the next call with the
-same inputs hands it back to the work function, which may go on from the pieces it finds there.
+same inputs hands it back to the work function, which may go on from the pieces it finds there (each
+written by `write_beside`, so that a piece is whole or not there).
 """
 
 import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,6 @@ from tsgen.errors import ArtifactError, TsgenError
 from tsgen.version import __version__
 
 MANIFEST = "manifest.json"
-KEY_FILE = "stage.key"
 FORMAT = 1
 HASH_ON_OPEN = 64 * 2**20  # files up to this size are hashed on opening, larger ones by `verify`
 LIBRARIES = ("numpy", "torch", "transformers", "bm25s")
@@ -46,9 +47,7 @@ class Manifest:
         return stage_key(self.kind, self.config, self.inputs, self.seed)
 
 
-def stage_key(
-    kind: str, config: Mapping[str, Any], inputs: Mapping[str, str], seed: int
-) -> str:
+def stage_key(kind: str, config: Mapping[str, Any], inputs: Mapping[str, str], seed: int) -> str:
     """A hash of everything a stage's output depends on."""
     parts = [FORMAT, kind, dict(config), dict(inputs), seed]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -63,31 +62,41 @@ def stage(
     inputs: Mapping[str, str],
     seed: int = 0,
 ) -> Manifest:
-    """Make `folder` by calling `work(partial_folder)`, unless it was made from the same inputs."""
-    settings = config.model_dump(mode="json")
-    key = stage_key(kind, settings, inputs, seed)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
-        if folder.exists():
-            manifest = open_artifact(folder)
-            if manifest.key == key:
-                return manifest
-        partial = _partial_folder(folder, key)
-        try:
-            work(partial)
-        except TsgenError:
-            shutil.rmtree(partial)  # bad input: nothing half-written stays
-            raise
-        manifest = _describe(partial, kind, settings, inputs, seed)
-        _replace(folder, partial, manifest)
-    return manifest
+    """Make `folder` by calling `work(partial_folder)`, unless it was made from the same inputs.
+
+    A folder of the same kind made from other inputs is replaced; anything else in the way is an
+    error. If the work fails for want of good input or of disk space, nothing of it stays.
+    """
+    wanted = Manifest(kind, config.model_dump(mode="json"), dict(inputs), seed, _versions(), {})
+    folder = folder.resolve()  # so that "." has a name
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(folder):
+            shutil.rmtree(_old(folder), ignore_errors=True)
+            if folder.exists() and any(folder.iterdir()):
+                manifest = open_artifact(folder, kind)
+                if manifest.key == wanted.key:
+                    return manifest
+            partial = folder.with_name(f".{folder.name}.{wanted.key[:_KEY]}.partial")
+            _sweep(folder, partial)
+            if not (partial / MANIFEST).exists():  # else killed just before the renaming
+                _run(work, partial, wanted)
+            _replace(folder, partial)
+    except OSError as error:
+        raise ArtifactError(
+            f"{error.filename or folder}: {error.strerror or error}; {folder} was not made. "
+            "Check the path, its permissions and the free space, then run the command again."
+        ) from error
+    return read_manifest(folder)
 
 
 def open_artifact(folder: Path, kind: str | None = None) -> Manifest:
     """The manifest of a complete folder; names the file that is missing or damaged."""
     manifest = read_manifest(folder)
     if kind is not None and manifest.kind != kind:
-        raise ArtifactError(f"{folder}: holds {manifest.kind!r}, expected {kind!r}")
+        raise ArtifactError(
+            f"{folder}: holds {manifest.kind!r}, expected {kind!r}. Choose another folder."
+        )
     _check(folder, manifest, hash_up_to=HASH_ON_OPEN)
     return manifest
 
@@ -108,18 +117,16 @@ def read_manifest(folder: Path) -> Manifest:
         )
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        found = values["format"]
+        if int(values["format"]) > FORMAT:
+            made_by = values["versions"]["tsgen"]
+            raise ArtifactError(
+                f"{folder}: format {values['format']} made by tsgen {made_by}, this is tsgen "
+                f"{__version__} with format {FORMAT}. Run: pip install -U tsgen"
+            )
         values["files"] = {name: (size, digest) for name, (size, digest) in values["files"].items()}
-        manifest = Manifest(**values)
+        return Manifest(**values)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ArtifactError(f"{path}: not a readable manifest ({error}). {_REMAKE}") from None
-    if found > FORMAT:
-        made_by = manifest.versions.get("tsgen", "unknown")
-        raise ArtifactError(
-            f"{folder}: format {found} made by tsgen {made_by}, this is tsgen {__version__} "
-            f"with format {FORMAT}. Run: pip install -U tsgen"
-        )
-    return manifest
+        raise ArtifactError(f"{path}: not a readable manifest ({error!r}). {_REMAKE}") from None
 
 
 def hash_file(path: Path) -> str:
@@ -146,6 +153,7 @@ def write_beside(path: Path) -> Iterator[Path]:
 
 
 _REMAKE = "Remove the folder and run the command again."
+_KEY = 16  # characters of the key in the name of a working folder
 
 
 def _check(folder: Path, manifest: Manifest, hash_up_to: int | None) -> None:
@@ -160,44 +168,73 @@ def _check(folder: Path, manifest: Manifest, hash_up_to: int | None) -> None:
             raise ArtifactError(f"{path}: its content differs from the manifest's hash. {_REMAKE}")
 
 
-def _partial_folder(folder: Path, key: str) -> Path:
-    """The working folder for this key: a killed run's own if there is one, else a new one."""
-    partial = folder.with_name(f".{folder.name}.partial")
-    key_file = partial / KEY_FILE
-    if partial.exists() and not (key_file.exists() and key_file.read_text() == key):
-        shutil.rmtree(partial)
+def _run(work: Callable[[Path], None], partial: Path, wanted: Manifest) -> None:
+    """The work, perhaps on the pieces of a killed run with the same key; then the manifest."""
     partial.mkdir(exist_ok=True)
-    key_file.write_text(key)
-    return partial
+    try:
+        work(partial)
+        fields = asdict(replace(wanted, files=_files(partial)))
+        with write_beside(partial / MANIFEST) as beside:
+            beside.write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
+    except (TsgenError, OSError):
+        shutil.rmtree(partial)
+        raise
 
 
-def _describe(
-    partial: Path, kind: str, settings: Mapping[str, Any], inputs: Mapping[str, str], seed: int
-) -> Manifest:
-    found = {p.relative_to(partial).as_posix() for p in partial.rglob("*") if p.is_file()}
-    names = sorted(found - {KEY_FILE, MANIFEST})
-    files = {n: ((partial / n).stat().st_size, hash_file(partial / n)) for n in names}
-    versions = {"tsgen": __version__} | {name: installed_version(name) for name in LIBRARIES}
-    return Manifest(kind, settings, dict(inputs), seed, versions, files)
+def _sweep(folder: Path, partial: Path) -> None:
+    """Remove what a killed run left: half-written pieces, and working folders of other keys."""
+    for half_written in partial.rglob(".*.partial"):
+        if half_written.is_file():
+            half_written.unlink()
+    working = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{{_KEY}}}\.partial")
+    for other in folder.parent.iterdir():
+        if other != partial and working.fullmatch(other.name):
+            shutil.rmtree(other)
 
 
-def _replace(folder: Path, partial: Path, manifest: Manifest) -> None:
-    """Write the manifest, then put the finished folder in the target's place."""
-    fields = {name: getattr(manifest, name) for name in Manifest.__slots__}
-    with write_beside(partial / MANIFEST) as beside:
-        beside.write_text(json.dumps(fields, indent=1, default=dict) + "\n", encoding="utf-8")
-    (partial / KEY_FILE).unlink()
-    old = folder.with_name(f".{folder.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
+def _files(partial: Path) -> dict[str, tuple[int, str]]:
+    paths = sorted(path for path in partial.rglob("*") if path.is_file())
+    return {
+        path.relative_to(partial).as_posix(): (path.stat().st_size, hash_file(path))
+        for path in paths
+    }
+
+
+def _versions() -> dict[str, str]:
+    return {"tsgen": __version__} | {name: installed_version(name) for name in LIBRARIES}
+
+
+def _replace(folder: Path, partial: Path) -> None:
+    """Put the finished folder in the target's place."""
     if folder.exists():
-        folder.rename(old)
+        folder.rename(_old(folder))
     partial.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(_old(folder), ignore_errors=True)
+
+
+def _old(folder: Path) -> Path:
+    """Where the previous folder waits while the new one takes its place."""
+    return folder.with_name(f".{folder.name}.old")
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold a lock beside the folder, so two commands never build the same stage at once."""
-    with folder.with_name(f".{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    path = folder.with_name(f".{folder.name}.lock")
+    while True:
+        with path.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if _is_still(path, lock.fileno()):
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+                return
+
+
+def _is_still(path: Path, file: int) -> bool:
+    """Whether the path still names the open file: its last holder may have removed it meanwhile."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file))
+    except FileNotFoundError:
+        return False

@@ -28,24 +28,28 @@ class StageConfig(BaseModel):
     @classmethod
     def from_toml(cls, path: Path, section: str | None = None) -> Self:
         """Build from a TOML file, or from one of its tables."""
-        values = read_toml(path)
-        if section is not None:
-            values = values.get(section, {})
-        return cls.from_mapping(values, source=f"{path}" + (f" [{section}]" if section else ""))
+        values: Any = read_toml(path)
+        if section is None:
+            return cls.from_mapping(values, source=f"{path}")
+        values = values.get(section, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"{path}: {section} = {values!r}; expected a table [{section}]")
+        return cls.from_mapping(values, source=f"{path} [{section}]")
 
     @classmethod
     def _explain(cls, detail: ErrorDetails) -> str:
         key = ".".join(str(part) for part in detail["loc"])
         if detail["type"] == "extra_forbidden":
             return f"unknown setting {key!r}; {nearest(key, cls.model_fields)}"
-        return f"{key} = {detail['input']!r}: {detail['msg'].lower()}"
+        found = f"{key} = {detail['input']!r}: " if key else ""  # no key: a rule over several
+        return found + detail["msg"].removeprefix("Value error, ")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file, or a `ConfigError` with the line that does not parse."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file; expected a TOML file with settings") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; expected a TOML file with settings") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None

@@ -1,0 +1,346 @@
+"""A stage's folder is complete or not there, whatever happens while it is made."""
+
+import errno
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tsgen.artifact import (
+    MANIFEST,
+    hash_file,
+    hash_strings,
+    open_artifact,
+    read_manifest,
+    stage,
+    verify,
+    write_beside,
+)
+from tsgen.config import StageConfig
+from tsgen.errors import ArtifactError, DataError
+
+
+class Settings(StageConfig):
+    size: int = 3
+
+
+class Work:
+    """Writes `size` pieces, going on from those it finds; remembers which it wrote."""
+
+    def __init__(self, size: int = 3) -> None:
+        self.size = size
+        self.wrote: list[int] = []
+
+    def __call__(self, folder: Path) -> None:
+        for number in range(self.size):
+            path = folder / "pieces" / f"{number}.txt"
+            if not path.exists():
+                self.wrote.append(number)
+                with write_beside(path) as beside:
+                    beside.write_text(f"piece {number}")
+
+
+def make(folder: Path, work: Callable[[Path], None], size: int = 3, source: str = "a") -> None:
+    stage(folder, work, kind="toy", config=Settings(size=size), inputs={"source": source}, seed=7)
+
+
+def files(folder: Path) -> dict[str, str]:
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in paths}
+
+
+def test_manifest_says_what_made_the_folder(tmp_path: Path) -> None:
+    make(tmp_path / "out", Work(2), size=2)
+    manifest = open_artifact(tmp_path / "out", kind="toy")
+    assert (manifest.kind, manifest.config, manifest.inputs, manifest.seed) == (
+        "toy",
+        {"size": 2},
+        {"source": "a"},
+        7,
+    )
+    digest = hash_file(tmp_path / "out/pieces/0.txt")
+    assert manifest.files["pieces/0.txt"] == (7, digest)
+    assert set(manifest.files) == {"pieces/0.txt", "pieces/1.txt"}
+    assert {"tsgen", "numpy", "torch"} <= set(manifest.versions)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_same_inputs_skip_the_work(tmp_path: Path) -> None:
+    make(tmp_path / "out", Work())
+    again = Work()
+    make(tmp_path / "out", again)
+    assert again.wrote == []
+
+
+@pytest.mark.parametrize(("size", "source"), [(2, "a"), (3, "b")])
+def test_other_settings_or_inputs_replace_the_folder(
+    tmp_path: Path, size: int, source: str
+) -> None:
+    make(tmp_path / "out", Work())
+    again = Work(size)
+    make(tmp_path / "out", again, size=size, source=source)
+    assert again.wrote == list(range(size))
+    manifest = verify(tmp_path / "out")
+    assert (manifest.config["size"], manifest.inputs["source"]) == (size, source)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_interrupted_work_goes_on_from_its_pieces(tmp_path: Path) -> None:
+    class Interrupted(Work):
+        def __call__(self, folder: Path) -> None:
+            Work(2)(folder)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "out", Interrupted())
+    assert not (tmp_path / "out").exists()
+    again = Work()
+    make(tmp_path / "out", again)
+    assert again.wrote == [2]
+
+
+def test_pieces_of_other_inputs_are_not_used(tmp_path: Path) -> None:
+    def interrupted(folder: Path) -> None:
+        Work(2)(folder)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "out", interrupted, source="a")
+    again = Work()
+    make(tmp_path / "out", again, source="b")
+    assert again.wrote == [0, 1, 2]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_half_written_piece_is_swept(tmp_path: Path) -> None:
+    def killed_in_a_write(folder: Path) -> None:
+        (folder / ".0.txt.99.partial").write_text("pie")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "out", killed_in_a_write)
+    make(tmp_path / "out", Work())
+    assert set(files(tmp_path / "out")) == {MANIFEST, *(f"pieces/{n}.txt" for n in range(3))}
+
+
+def test_neighbour_with_a_similar_name_keeps_its_pieces(tmp_path: Path) -> None:
+    def interrupted(folder: Path) -> None:
+        Work(2)(folder)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "out.b", interrupted)
+    make(tmp_path / "out", Work())
+    again = Work()
+    make(tmp_path / "out.b", again)
+    assert again.wrote == [2]
+
+
+def test_a_stage_inside_a_stage_resumes_too(tmp_path: Path) -> None:
+    inner = Work()
+    outer_wrote: list[str] = []
+
+    def outer(folder: Path) -> None:
+        make(folder / "inner", inner)
+        if not outer_wrote:
+            outer_wrote.append("x")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "out", outer)
+    make(tmp_path / "out", outer)
+    assert inner.wrote == [0, 1, 2]
+    verify(tmp_path / "out" / "inner")
+    assert "inner/manifest.json" in verify(tmp_path / "out").files
+
+
+@pytest.mark.parametrize("error", [DataError("bad line"), OSError(errno.ENOSPC, "No space left")])
+def test_failed_work_leaves_nothing(tmp_path: Path, error: Exception) -> None:
+    def fail(folder: Path) -> None:
+        Work(2)(folder)
+        raise error
+
+    with pytest.raises((DataError, ArtifactError), match=r"bad line|No space left"):
+        make(tmp_path / "out", fail)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_full_disk_while_the_manifest_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "manifest")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(ArtifactError, match=r"No space left on device.*was not made.*free space"):
+        make(tmp_path / "out", lambda folder: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_target_below_a_file_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ArtifactError, match="was not made. Check the path"):
+        make(tmp_path / "file" / "out", Work())
+
+
+def test_foreign_folder_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/thesis.tex").write_text("mine")
+    with pytest.raises(ArtifactError, match=r"out: no manifest\.json; expected a folder"):
+        make(tmp_path / "out", Work())
+    assert files(tmp_path) == {"out/thesis.tex": "mine"}
+
+
+def test_folder_of_another_kind_is_not_replaced(tmp_path: Path) -> None:
+    make(tmp_path / "out", Work())
+    with pytest.raises(ArtifactError, match="holds 'toy', expected 'other'"):
+        stage(tmp_path / "out", Work(), kind="other", config=Settings(), inputs={})
+    assert verify(tmp_path / "out").kind == "toy"
+
+
+def test_empty_folder_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    make(tmp_path / "out", Work())
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_relative_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    make(Path(), Work())
+    assert verify(tmp_path / "here").kind == "toy"
+
+
+def damage(folder: Path, how: str) -> None:
+    path = folder / "pieces/1.txt"
+    match how:
+        case "missing":
+            path.unlink()
+        case "shorter":
+            path.write_text("pie")
+        case "changed":
+            path.write_text("PIECE 1")
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [("missing", "missing"), ("shorter", "3 bytes, the manifest says 7"), ("changed", "differs")],
+)
+def test_damaged_file_is_named(tmp_path: Path, how: str, message: str) -> None:
+    make(tmp_path / "out", Work())
+    damage(tmp_path / "out", how)
+    for check in (open_artifact, verify, lambda folder: make(folder, Work())):
+        with pytest.raises(ArtifactError, match=rf"out/pieces/1\.txt.*{message}.*Remove"):
+            check(tmp_path / "out")
+
+
+def test_large_files_are_hashed_only_by_verify(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "out", Work())
+    damage(tmp_path / "out", "changed")
+    monkeypatch.setattr("tsgen.artifact.HASH_ON_OPEN", 6)
+    open_artifact(tmp_path / "out")
+    with pytest.raises(ArtifactError, match="differs"):
+        verify(tmp_path / "out")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "x"}', "\x00"])
+def test_unreadable_manifest_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / MANIFEST).write_text(text)
+    with pytest.raises(ArtifactError, match=r"manifest\.json: not a readable manifest"):
+        read_manifest(tmp_path)
+
+
+def test_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
+    values = {"format": 2, "versions": {"tsgen": "9.0"}, "something": "new"}
+    (tmp_path / MANIFEST).write_text(json.dumps(values))
+    with pytest.raises(ArtifactError, match=r"format 2 made by tsgen 9\.0.*pip install -U tsgen"):
+        read_manifest(tmp_path)
+
+
+def test_hash_strings_keeps_parts_apart() -> None:
+    assert hash_strings("ab", "c") != hash_strings("a", "bc")
+
+
+def test_write_beside_keeps_the_old_file_on_failure(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "file.txt"
+    with write_beside(path) as beside:
+        beside.write_text("old")
+
+    def fail() -> None:
+        with write_beside(path) as beside:
+            beside.write_text("ne")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert files(tmp_path) == {"deep/file.txt": "old"}
+
+
+def run_and_die(folder: Path, at_event: int) -> bool:
+    """Make the folder in a forked process that dies, as by SIGKILL, before its n-th change or
+    opening of a file; False if it ended before that."""
+    child = os.fork()
+    if child == 0:
+        events = 0
+
+        def hook(event: str, args: tuple[object, ...]) -> None:
+            nonlocal events
+            if event in {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}:
+                events += 1
+                if events == at_event:
+                    os._exit(9)
+
+        sys.addaudithook(hook)
+        make(folder, Work())
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # fork beside the runner's threads
+@pytest.mark.parametrize("before", ["nothing", "another folder"])
+def test_killed_at_every_step(tmp_path: Path, before: str) -> None:
+    make(tmp_path / "undisturbed" / "out", Work())
+    expected = files(tmp_path / "undisturbed")
+    at_event, died = 0, True
+    while died:
+        at_event += 1
+        parent = tmp_path / str(at_event)
+        if before == "another folder":
+            make(parent / "out", Work(1), size=1)
+        died = run_and_die(parent / "out", at_event)
+        if (parent / "out").exists():
+            verify(parent / "out")
+        make(parent / "out", Work())
+        assert files(parent) == expected, f"killed before event {at_event}"
+    assert at_event > 15
+
+
+def _slow_make(folder: Path, log: Path) -> None:
+    def work(partial: Path) -> None:
+        with log.open("a") as file:
+            file.write("start ")
+            file.flush()
+            time.sleep(0.1)
+            file.write("end ")
+
+    make(folder, work)
+
+
+def test_two_processes_make_it_once(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    log = tmp_path / "log"
+    processes = [spawn.Process(target=_slow_make, args=(tmp_path / "out", log)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert log.read_text() == "start end "
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "out"]
