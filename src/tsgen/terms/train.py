@@ -1,0 +1,220 @@
+"""Training the weigher: the paper's contrastive loss over BM25 hard negatives.
+
+    L = −log exp s(Q, D+) / (exp s(Q, D+) + Σ_m exp s(Q, D−_m)),   m = 1 … M
+
+With `in_batch` the other queries' documents of the batch join the negatives (a document that
+answers the query is left out). Every step draws its randomness from (seed, step) alone, so that a
+resumed run ends in the same weights as an undisturbed one.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tsgen.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_weights
+from tsgen.config import StageConfig
+from tsgen.queries.pairs import Pair
+from tsgen.terms.scoring import Text, Vocabulary, scores
+from tsgen.terms.weigher import Weigher
+
+CHECKPOINT = "checkpoint.safetensors"
+BEST = "best.safetensors"
+
+
+class WeigherTraining(StageConfig):
+    """How the weigher is trained. The defaults are the paper's; presets trade them for time."""
+
+    negatives: int = Field(default=7, ge=1)  # M
+    in_batch: bool = False
+    batch_size: int = Field(default=16, ge=1)
+    epochs: int = Field(default=3, ge=0)
+    learning_rate: float = Field(default=5e-5, gt=0)  # of the encoder
+    head_learning_rate: float = Field(default=1e-3, gt=0)  # of the MLP
+    temperature: float = Field(default=1.0, gt=0)  # scores are divided by it; the paper's is 1
+    warm_up: float = Field(default=0.05, ge=0, le=1)  # share of all steps
+    freeze_embeddings: bool = False
+    validate_every: int = Field(default=200, ge=1)  # steps
+    validation_queries: int = Field(default=200, ge=1)
+    candidates: int = Field(default=16, ge=1)  # BM25's best that a validation query ranks
+    patience: int = Field(default=4, ge=1)  # validations without a better MRR
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSet:
+    """Pairs, each with its hard negatives, and the documents that answer each query."""
+
+    pairs: Sequence[Pair]
+    negatives: NDArray[np.int64]  # [P, M] document positions
+
+    def answers(self) -> dict[str, set[int]]:
+        """All documents paired with the same query text."""
+        found = defaultdict(set)
+        for pair in self.pairs:
+            found[pair.query].add(pair.document)
+        return found
+
+
+Report = Callable[[int, int, float, float | None], None]
+"""Called with (step, steps, loss, validation MRR or None)."""
+
+
+def train(
+    weigher: Weigher,
+    texts: Sequence[str],
+    training: TrainingSet,
+    validation: TrainingSet,
+    config: WeigherTraining,
+    seed: int,
+    folder: Path,
+    report: Report,
+) -> float:
+    """Train until the epochs are over or validation stops improving; the best weights stay in
+    `folder` and in the weigher. Returns the best validation MRR."""
+    return _Trainer(weigher, texts, training, validation, config, seed, folder, report).run()
+
+
+class _Trainer:
+    def __init__(
+        self,
+        weigher: Weigher,
+        texts: Sequence[str],
+        training: TrainingSet,
+        validation: TrainingSet,
+        config: WeigherTraining,
+        seed: int,
+        folder: Path,
+        report: Report,
+    ) -> None:
+        self.weigher, self.texts, self.config, self.seed = weigher, texts, config, seed
+        self.training, self.validation = training, validation
+        self.folder, self.report = folder, report
+        self.answers = training.answers()
+        self.vocabulary = Vocabulary(weigher)
+        self.prepared: dict[int, Text] = {}
+        self.optimizer = _optimizer(weigher, config)
+        self.steps = -(-len(training.pairs) // config.batch_size) * config.epochs
+        self.best, self.misses = -1.0, 0
+
+    def run(self) -> float:
+        start = self._resume()
+        for step in range(start, self.steps):
+            if self.misses >= self.config.patience:
+                break
+            loss = self._step(step)
+            done = step + 1
+            validate = done % self.config.validate_every == 0 or done == self.steps
+            mrr = self._validate(done) if validate else None
+            self.report(done, self.steps, loss, mrr)
+        load_weights(self.folder / BEST, self.weigher)
+        return self.best
+
+    def _resume(self) -> int:
+        path = self.folder / CHECKPOINT
+        if not path.exists():
+            self._validate(0)  # the untrained weigher is the first best
+            return 0
+        progress = load_checkpoint(path, self.weigher, self.optimizer)
+        self.best, self.misses = progress["best"], progress["misses"]
+        return int(progress["step"])
+
+    def _step(self, step: int) -> float:
+        torch.manual_seed(self.seed * 1_000_003 + step)
+        self.weigher.train()
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["peak"] * _schedule(step, self.steps, self.config.warm_up)
+        loss = self._loss(self._batch(step))
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.weigher.parameters(), 1.0)
+        self.optimizer.step()
+        return loss.item()
+
+    def _batch(self, step: int) -> NDArray[np.int64]:
+        per_epoch = -(-len(self.training.pairs) // self.config.batch_size)
+        epoch, at = divmod(step, per_epoch)
+        order = np.random.default_rng((self.seed, epoch)).permutation(len(self.training.pairs))
+        return order[at * self.config.batch_size : (at + 1) * self.config.batch_size]
+
+    def _loss(self, batch: NDArray[np.int64]) -> torch.Tensor:
+        pairs = [self.training.pairs[i] for i in batch]
+        negatives = self.training.negatives[batch]  # [Q, M]
+        documents = np.concatenate([[pair.document for pair in pairs], negatives.ravel()])
+        texts = self._positives(pairs) + self._documents(negatives.ravel())
+        queries = self.vocabulary.queries([pair.query for pair in pairs])
+        similarity = scores(self.weigher, queries, texts) / self.config.temperature  # [Q, Q + Q·M]
+        allowed = torch.from_numpy(self._allowed(pairs, documents))
+        logits = similarity.masked_fill(~allowed.to(similarity.device), -torch.inf)
+        return torch.nn.functional.cross_entropy(logits, torch.arange(len(pairs)).to(logits.device))
+
+    def _allowed(self, pairs: Sequence[Pair], documents: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """[Q, D] which documents stand against which query: its own, or with `in_batch` all."""
+        count = len(pairs)
+        owner = np.concatenate([np.arange(count), np.repeat(np.arange(count), self._m)])
+        own: NDArray[np.bool_] = owner == np.arange(count)[:, None]
+        if not self.config.in_batch:
+            return own
+        right = [np.isin(documents, list(self.answers[pair.query])) for pair in pairs]
+        return np.logical_or(own, ~np.stack(right))
+
+    @property
+    def _m(self) -> int:
+        return int(self.training.negatives.shape[1])
+
+    def _positives(self, pairs: Sequence[Pair]) -> list[Text]:
+        own = self._documents([pair.document for pair in pairs])
+        cut = {i: pair.text for i, pair in enumerate(pairs) if pair.text is not None}
+        for i, text in zip(cut, self.vocabulary.documents(list(cut.values())), strict=True):
+            own[i] = text
+        return own
+
+    def _documents(self, positions: Sequence[int] | NDArray[np.int64]) -> list[Text]:
+        new = sorted({int(p) for p in positions} - self.prepared.keys())
+        texts = self.vocabulary.documents([self.texts[p] for p in new])
+        self.prepared.update(zip(new, texts, strict=True))
+        return [self.prepared[int(p)] for p in positions]
+
+    def _validate(self, step: int) -> float:
+        mrr = self._mean_reciprocal_rank()
+        if mrr > self.best:
+            self.best, self.misses = mrr, 0
+            save_weights(self.folder / BEST, self.weigher)
+        else:
+            self.misses += 1
+        progress = {"step": step, "best": self.best, "misses": self.misses}
+        save_checkpoint(self.folder / CHECKPOINT, self.weigher, self.optimizer, progress)
+        return mrr
+
+    @torch.inference_mode()
+    def _mean_reciprocal_rank(self) -> float:
+        """MRR of each validation query's document among BM25's best others; ties count against."""
+        self.weigher.eval()
+        total = 0.0
+        for pair, others in zip(self.validation.pairs, self.validation.negatives, strict=True):
+            documents = self._positives([pair]) + self._documents(others)
+            row = scores(self.weigher, self.vocabulary.queries([pair.query]), documents)[0]
+            total += 1.0 / (1 + int((row[1:] >= row[0]).sum()))
+        return total / max(len(self.validation.pairs), 1)
+
+
+def _optimizer(weigher: Weigher, config: WeigherTraining) -> torch.optim.Optimizer:
+    weigher.encoder.embeddings.requires_grad_(not config.freeze_embeddings)
+    groups = [(weigher.encoder, config.learning_rate), (weigher.mlp, config.head_learning_rate)]
+    return torch.optim.AdamW(
+        [
+            {"params": [p for p in part.parameters() if p.requires_grad], "lr": lr, "peak": lr}
+            for part, lr in groups
+        ],
+        weight_decay=0.01,
+    )
+
+
+def _schedule(step: int, steps: int, warm_up: float) -> float:
+    """Linear up over the warm-up, then linear down to zero."""
+    up = max(int(steps * warm_up), 1)
+    return min((step + 1) / up, (steps - step) / max(steps - up, 1))

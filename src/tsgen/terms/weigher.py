@@ -1,0 +1,176 @@
+"""The term weigher (Section 3.1): BERT reads a text, an MLP gives each of its words a weight.
+
+    e_i = BERT([t_1 … t_n])[i],   w_i = softplus(MLP(e_i)) · prior(t_i)
+
+A word of several subwords takes the mean of their states; a word that occurs several times takes
+its largest weight. Documents and queries share the model. The paper has no prior (`prior = "none"`).
+`prior = "bm25"` multiplies a document word's weight by its BM25 impact, so that an untrained
+weigher is BM25 itself and training corrects it: the better choice where training is short.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import nn
+
+from tsgen.artifact import write_beside
+from tsgen.checkpoint import load_weights, save_weights
+from tsgen.config import StageConfig
+from tsgen.records import Document
+from tsgen.terms.align import Aligned, Aligner
+from tsgen.terms.encoder import MINILM, empty_encoder, load_encoder
+from tsgen.terms.impact import Impact
+from tsgen.terms.words import Splitter, WordsConfig
+
+WEIGHTS, SETTINGS, ENCODER = "weigher.safetensors", "weigher.json", "encoder"
+
+
+class WeigherConfig(StageConfig):
+    """The weigher's shape. The defaults are the paper's; presets trade them for time."""
+
+    encoder: str = MINILM  # or a hub name or folder of any BERT-like encoder
+    layers: int | None = Field(default=None, ge=1)  # only the encoder's first so many
+    window: int = Field(default=512, ge=8)  # tokens; longer documents take several
+    overlap: int = Field(default=64, ge=0)  # tokens that neighbouring windows share
+    query_window: int = Field(default=64, ge=8)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    prior: Literal["none", "bm25"] = "none"
+
+
+class Weigher(nn.Module):
+    """BERT + MLP over whole words."""
+
+    def __init__(
+        self,
+        config: WeigherConfig,
+        splitter: Splitter,
+        impact: Impact | None = None,
+        encoder: tuple[Any, Any] | None = None,
+    ) -> None:
+        """`impact` is needed for `prior = "bm25"`; `encoder` (with its tokenizer) replaces the
+        pre-trained one that the settings name."""
+        super().__init__()
+        self.config = config
+        self.splitter = splitter
+        self.impact = impact
+        self.encoder, self.tokenizer = encoder or load_encoder(config.encoder, config.layers)
+        width = self.encoder.config.hidden_size
+        last = nn.Linear(width, 1)
+        nn.init.constant_(last.bias, 0.5413)  # softplus(0.5413) = 1: start neutral
+        nn.init.normal_(last.weight, std=0.01)
+        self.mlp = nn.Sequential(
+            nn.Linear(width, width), nn.ReLU(), nn.Dropout(config.dropout), last
+        )
+        self.documents = Aligner(splitter, self.tokenizer, config.window, config.overlap)
+        self.queries = Aligner(splitter, self.tokenizer, config.query_window, 0)
+
+    def save(self, folder: Path) -> None:
+        """Write everything `load` needs: weights, settings, encoder shape, tokenizer, counts."""
+        save_weights(folder / WEIGHTS, self)
+        settings = {"weigher": self.config, "words": self.splitter.config}
+        text = json.dumps({name: value.model_dump(mode="json") for name, value in settings.items()})
+        with write_beside(folder / SETTINGS) as beside:
+            beside.write_text(text, encoding="utf-8")
+        self.encoder.config.save_pretrained(folder / ENCODER)
+        self.tokenizer.save_pretrained(folder / ENCODER)
+        if self.impact is not None:
+            self.impact.save(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Weigher":
+        """Read back what `save` wrote, ready to weigh."""
+        settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        config = WeigherConfig.from_mapping(settings["weigher"], str(folder / SETTINGS))
+        words = WordsConfig.from_mapping(settings["words"], str(folder / SETTINGS))
+        impact = Impact.load(folder) if config.prior == "bm25" else None
+        weigher = cls(config, Splitter(words), impact, empty_encoder(folder / ENCODER))
+        load_weights(folder / WEIGHTS, weigher)
+        return weigher.eval()
+
+    def forward(self, batch: Sequence[Aligned]) -> torch.Tensor:
+        """The weight [W] of every word occurrence of the windows, one after another, no prior."""
+        rows = np.repeat(np.arange(len(batch)), [len(window.words) for window in batch])
+        first = np.concatenate([window.first for window in batch])
+        last = np.concatenate([window.last for window in batch])
+        return self.pool(self.encode([window.tokens for window in batch]), rows, first, last)
+
+    def encode(self, windows: Sequence[NDArray[np.int32]]) -> torch.Tensor:
+        """The encoder's states [B, S, d] of padded windows."""
+        length = max(len(window) for window in windows)
+        tokens = np.zeros((len(windows), length), np.int64)
+        mask = np.zeros((len(windows), length), np.int64)
+        for row, window in enumerate(windows):
+            tokens[row, : len(window)] = window
+            mask[row, : len(window)] = 1
+        device = next(self.mlp.parameters()).device
+        states = self.encoder(
+            input_ids=torch.from_numpy(tokens).to(device),
+            attention_mask=torch.from_numpy(mask).to(device),
+        )
+        return states.last_hidden_state  # type: ignore[no-any-return]
+
+    def pool(
+        self,
+        hidden: torch.Tensor,
+        rows: NDArray[np.int64],
+        first: NDArray[np.int32],
+        last: NDArray[np.int32],
+    ) -> torch.Tensor:
+        """Weights [W] of the words at `hidden[rows, first:last]`: the mean of their subwords'
+        states, by differences of running sums, through the MLP."""
+        _, length, width = hidden.shape
+        sums = nn.functional.pad(hidden.cumsum(dim=1), (0, 0, 1, 0)).view(-1, width)
+        base = rows * (length + 1)
+        start, end = torch.from_numpy(np.stack([base + first, base + last])).to(hidden.device)
+        count = torch.from_numpy(last - first).to(hidden)[:, None]
+        states = (sums[end] - sums[start]) / count  # [W, d]
+        return nn.functional.softplus(self.mlp(states).squeeze(-1))
+
+    @torch.inference_mode()
+    def weigh(self, documents: Iterable[Document], batch: int = 64) -> Iterator[dict[str, float]]:
+        """For each document, in order, its distinct words with their weights."""
+        source = iter(documents)
+        while chunk := list(islice(source, 16 * batch)):
+            texts = [document.contents for document in chunk]
+            for text, weights in zip(texts, self._weigh(self.documents, texts, batch), strict=True):
+                yield self._with_prior(text, weights)
+
+    @torch.inference_mode()
+    def weigh_queries(self, queries: Sequence[str], batch: int = 256) -> list[dict[str, float]]:
+        """For each query its distinct words with their weights; no prior on this side."""
+        return self._weigh(self.queries, queries, batch)
+
+    def _with_prior(self, text: str, weights: dict[str, float]) -> dict[str, float]:
+        if self.impact is None:
+            return weights
+        prior = self.impact.of(self.splitter, text)
+        key = self.splitter.key
+        return {word: weight * prior[key(word)] for word, weight in weights.items()}
+
+    def _weigh(self, aligner: Aligner, texts: Sequence[str], batch: int) -> list[dict[str, float]]:
+        self.eval()
+        aligned = aligner.windows(texts)
+        owners = [text for text, windows in enumerate(aligned) for _ in windows]
+        flat = [window for windows in aligned for window in windows]
+        found: list[dict[str, float]] = [{} for _ in texts]
+        order = sorted(range(len(flat)), key=lambda i: len(flat[i].tokens))  # little padding
+        for start in range(0, len(order), batch):
+            chosen = order[start : start + batch]
+            weights = iter(self([flat[i] for i in chosen]).tolist())
+            for i in chosen:
+                _largest(found[owners[i]], flat[i].words, weights)
+        return found
+
+
+def _largest(into: dict[str, float], words: Sequence[str], weights: Iterator[float]) -> None:
+    """Pool occurrences: a word keeps its largest weight."""
+    for word, weight in zip(words, islice(weights, len(words)), strict=True):
+        if weight > into.get(word, 0.0):
+            into[word] = weight
