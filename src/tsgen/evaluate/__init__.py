@@ -1,0 +1,1 @@
+"""Figures for a ranking: measures, run files, significance, tables, plots."""

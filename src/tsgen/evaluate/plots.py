@@ -1,0 +1,128 @@
+"""Plots: term frequencies on two logarithmic axes, lines, bars. SVG or PNG, by the file's suffix.
+
+Figures are drawn without pyplot, so no state is shared, and equal data give equal files.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from tsgen.artifact import write_beside
+from tsgen.errors import ConfigError
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+
+INK, RULE = "#333333", "#dddddd"
+DASHES = ("-", "--", ":", "-.")  # the palette's second round differs by its line
+
+
+def frequency_plot(
+    path: Path,
+    series: Mapping[str, ArrayLike],
+    *,
+    title: str = "",
+    x: str = "rank of the term",
+    y: str = "documents",
+) -> None:
+    """Zipf plot: name → frequencies in any order, drawn by rank, both axes logarithmic."""
+    figure, axes = _axes(title, x, y)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for i, (name, frequencies) in enumerate(series.items()):
+        falling = np.sort(np.asarray(frequencies))[::-1]
+        ranks = np.arange(1, len(falling) + 1)
+        axes.plot(ranks, falling, label=name, **_line(i), drawstyle="steps-mid")
+    axes.grid(axis="both", color=RULE, linewidth=0.6)
+    _finish(path, figure, axes, len(series))
+
+
+def line_plot(
+    path: Path,
+    series: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    *,
+    title: str = "",
+    x: str = "",
+    y: str = "",
+    log_x: bool = False,
+    log_y: bool = False,
+) -> None:
+    """Name → (x values, y values): learning curves, |Y| per step, time against size."""
+    figure, axes = _axes(title, x, y)
+    axes.set_xscale("log" if log_x else "linear")
+    axes.set_yscale("log" if log_y else "linear")
+    for i, (name, (xs, ys)) in enumerate(series.items()):
+        marker = "o" if np.size(np.asarray(xs)) <= 30 else None
+        axes.plot(xs, ys, label=name, marker=marker, markersize=4, **_line(i))
+    if not log_x and all(np.asarray(xs).dtype.kind in "iu" for xs, _ in series.values()):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _finish(path, figure, axes, len(series))
+
+
+def bar_plot(
+    path: Path,
+    labels: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    *,
+    title: str = "",
+    y: str = "",
+    decimals: int = 3,
+) -> None:
+    """A group of bars per label, one bar per series, each with its value written above it."""
+    figure, axes = _axes(title, "", y)
+    places, width = np.arange(len(labels)), 0.8 / len(series)
+    for i, (name, values) in enumerate(series.items()):
+        offset = (i - (len(series) - 1) / 2) * width
+        bars = axes.bar(places + offset, values, width * 0.94, label=name, color=_colour(i))
+        axes.bar_label(bars, fmt=f"{{:,.{decimals}f}}", padding=2, fontsize=8, color=INK)
+    axes.set_xticks(places, labels)
+    axes.tick_params(axis="x", length=0)
+    axes.margins(y=0.12)
+    _finish(path, figure, axes, len(series))
+
+
+def _axes(title: str, x: str, y: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set_title(title, loc="left", fontsize=11, color=INK)
+    axes.set_xlabel(x, color=INK)
+    axes.set_ylabel(y, color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(RULE)
+    axes.tick_params(colors=INK, which="both")
+    axes.grid(axis="y", color=RULE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _colour(place: int) -> str:
+    return COLOURS[place % len(COLOURS)]
+
+
+def _line(place: int) -> dict[str, Any]:
+    dash = DASHES[place // len(COLOURS) % len(DASHES)]
+    return {"color": _colour(place), "linestyle": dash, "linewidth": 1.8}
+
+
+def _finish(path: Path, figure: Figure, axes: Axes, series: int) -> None:
+    """Add a legend where there is something to tell apart, and write the file."""
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in ("svg", "png"):
+        raise ConfigError(
+            f"{path}: cannot draw a {path.suffix or 'nameless'} file; use .svg or .png"
+        )
+    if series > 1:
+        axes.legend(frameon=False, labelcolor=INK)
+    # Neither a date nor random ids in the file: equal data give equal bytes.
+    metadata = {"Date": None} if kind == "svg" else {}
+    with write_beside(path) as beside, matplotlib.rc_context({"svg.hashsalt": "tsgen"}):
+        figure.savefig(beside, format=kind, dpi=150, metadata=metadata)
