@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
+from tsgen.artifact import hash_strings
+from tsgen.corpus.problems import Problems
 from tsgen.records import Document, Judgments, Query
 
 
@@ -17,6 +19,11 @@ class DataSet(Protocol):
     @property
     def fingerprint(self) -> str:
         """A hash of the documents' source: equal fingerprints mean equal documents."""
+        ...
+
+    @property
+    def problems(self) -> Problems:
+        """The bad records met so far, where they are skipped instead of raised."""
         ...
 
     @property
@@ -35,3 +42,14 @@ class DataSet(Protocol):
     def judgments(self, split: str) -> Judgments:
         """The judgments of a split; an unknown or empty split raises `DataError`."""
         ...
+
+
+def judgments_fingerprint(data: DataSet, split: str) -> str:
+    """A hash of a split's judgments and of their queries' texts, for what learns from them."""
+    queries = data.queries()
+    rows = (
+        f"{query}\t{queries[query].text}\t{document}\t{grade}"
+        for query, grades in data.judgments(split).items()
+        for document, grade in grades.items()
+    )
+    return hash_strings(*sorted(rows))

@@ -1,0 +1,1 @@
+"""Data sets: documents that stream, queries, judgments; and what is wrong with them."""

@@ -1,0 +1,23 @@
+"""BEIR folders: `corpus.jsonl`, `queries.jsonl` and a folder of judgments, plain or compressed."""
+
+from pathlib import Path
+
+from tsgen.corpus.lines import find_file
+from tsgen.corpus.sources import Layout
+from tsgen.corpus.tables import Columns, document_table, query_table
+from tsgen.corpus.trec import qrels_folder
+
+LOOKS_LIKE = "corpus.jsonl, queries.jsonl and qrels/test.tsv (BEIR)"
+
+
+def beir_folder(folder: Path, columns: Columns | None) -> Layout | None:
+    """The sources of a BEIR folder; queries and judgments may be missing."""
+    corpus = find_file(folder, "corpus.jsonl")
+    if corpus is None:
+        return None
+    queries = find_file(folder, "queries.jsonl")
+    return Layout(
+        document_table(corpus, columns),
+        [query_table(queries)] if queries else [],
+        qrels_folder(folder / "qrels") if (folder / "qrels").is_dir() else {},
+    )

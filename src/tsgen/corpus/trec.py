@@ -1,0 +1,82 @@
+"""TREC files: topics (`<top>` blocks, or ids and texts) and qrels, also BEIR's and MS MARCO's."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tsgen.corpus.lines import decode, first_line, numbered_lines, stem_and_format
+from tsgen.corpus.problems import BadRecord
+from tsgen.corpus.sources import Source, file_source
+from tsgen.corpus.tables import query_table
+from tsgen.errors import DataError
+from tsgen.records import Judgment, Query
+
+QRELS_FORMATS = ("tsv", "txt", "qrels")
+_HEADERS = ("query-id", "query_id", "qid", "topic")
+_NUMBER = re.compile(r"<num>\s*(?:Number:)?\s*([^\s<]+)")
+_TITLE = re.compile(r"<title>\s*(?:Topic:)?\s*([^<]*)")
+
+
+def query_file(path: Path) -> Source[Query]:
+    """Queries from any file that holds some: TREC topics, JSONL, CSV, or ids and texts."""
+    if first_line(path).lstrip().startswith(b"<"):
+        return file_source(path, _topic, raw=_blocks)
+    return query_table(path)
+
+
+def qrels_file(path: Path) -> Source[Judgment]:
+    """Judgments: query, document, grade (BEIR); query, 0, document, grade (TREC); or just two."""
+    return file_source(path, judgment)
+
+
+def qrels_folder(folder: Path) -> dict[str, Source[Judgment]]:
+    """A folder of judgments, one file a split: `train.tsv`, `test.tsv.gz` and so on."""
+    files = {stem_and_format(path): path for path in sorted(folder.iterdir()) if path.is_file()}
+    found = {stem: qrels_file(p) for (stem, form), p in files.items() if form in QRELS_FORMATS}
+    if not found:
+        names = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
+        raise DataError(f"{folder}: found {names}; expected judgments: train.tsv, test.tsv, …")
+    return found
+
+
+def judgment(line: bytes) -> Judgment | None:
+    """One line of a qrels file; None for a header."""
+    text = decode(line)
+    cells = text.split("\t") if "\t" in text else text.split()
+    match [cell.strip() for cell in cells]:
+        case [first, *_] if first in _HEADERS:
+            return None
+        case [query, document]:
+            grade = "1"
+        case [query, document, grade] | [query, _, document, grade]:
+            pass
+        case _:
+            raise BadRecord("wrong columns", f"found {len(cells)} columns; {_EXPECTED}")
+    try:
+        return Judgment(query, document, int(grade))
+    except ValueError:
+        raise BadRecord("wrong columns", f"found {grade!r} as the grade; {_EXPECTED}") from None
+
+
+_EXPECTED = "expected query, document, grade; or query, 0, document, grade; or query, document"
+
+
+def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Each `<top>` block with the number of its first line."""
+    start, block = 0, b""
+    for number, line in numbered_lines(path):
+        if line.lstrip().startswith(b"<top>"):
+            start, block = number, b""
+        block += line + b"\n"
+        if b"</top>" in line:
+            yield start, block
+
+
+def _topic(block: bytes) -> Query:
+    """The number and the title of a topic: the title is what a user would type."""
+    text = decode(block)
+    number, title = _NUMBER.search(text), _TITLE.search(text)
+    if number is None or title is None:
+        lacking = "<num>" if number is None else "<title>"
+        raise BadRecord("wrong columns", f"a topic without {lacking}; expected <num> and <title>")
+    return Query(number[1], " ".join(title[1].split()))
