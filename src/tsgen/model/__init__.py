@@ -1,0 +1,1 @@
+"""Language models behind one protocol, with a cache that is a tree of decoded tokens."""

@@ -1,0 +1,208 @@
+"""The CPU default: the first layers of the packaged MiniLM read the query, a small decoder writes.
+
+The decoder's own weights start random; its vectors for symbols are MiniLM's (see `vocabulary`).
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, Self, cast
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tsgen.artifact import write_beside
+from tsgen.config import StageConfig
+from tsgen.constrain.constraint import Ragged
+from tsgen.errors import ArtifactError, ConfigError
+from tsgen.model.decoder import DecoderLayer, Groups, Memory
+from tsgen.model.tree_cache import Rows, TreeCache
+from tsgen.model.vocabulary import SubwordTable, WordTable, word_pieces
+from tsgen.terms.encoder import MINILM, load_encoder
+
+CONFIG_FILE = "mini.json"
+WEIGHTS_FILE = "model.safetensors"
+ENCODER_FOLDER = "encoder"
+
+
+class MiniConfig(StageConfig):
+    """The sizes of the small backbone."""
+
+    encoder: str = MINILM
+    encoder_layers: int | None = 3
+    layers: int = 2
+    heads: int = 12
+    inner: int = 1536
+    dropout: float = 0.1
+    spelling: Literal["subword", "word"] = "word"
+    query_tokens: int = 64
+    positions: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class MiniCache:
+    """The tree of decoded tokens and what the encoder read, for each decoder layer."""
+
+    tree: TreeCache
+    memories: list[Memory]
+
+    @property
+    def queries(self) -> int:
+        """The number of queries that were read."""
+        return len(self.memories[0].mask)
+
+
+class Mini(nn.Module):
+    """A BERT-like encoder and a fresh decoder behind the `Backbone` protocol."""
+
+    def __init__(
+        self, config: MiniConfig, encoder: Any, tokenizer: Any, pieces: Ragged | None = None
+    ) -> None:
+        super().__init__()
+        width = encoder.config.hidden_size
+        if width % config.heads:
+            raise ConfigError(f"heads = {config.heads}: expected a divisor of the width {width}")
+        if (config.spelling == "word") != (pieces is not None):
+            raise ConfigError(f"spelling {config.spelling!r}: `word`, and only it, needs terms")
+        encoder.pooler = None  # made for whole sentences, never used here
+        self.config, self.encoder, self.tokenizer = config, encoder, tokenizer
+        embeddings = encoder.get_input_embeddings()
+        self.table = SubwordTable(embeddings) if pieces is None else WordTable(embeddings, pieces)
+        self.start = nn.Parameter(torch.randn(width) * 0.02)
+        self.positions = nn.Embedding(config.positions, width)
+        nn.init.normal_(self.positions.weight, std=0.02)
+        sizes = (width, config.heads, config.inner, config.dropout)
+        self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(width)
+        self._selected: tuple[Tensor, Tensor] | None = None
+
+    @classmethod
+    def create(cls, config: MiniConfig | None = None, terms: Sequence[str] | None = None) -> Self:
+        """A backbone with a fresh decoder; `terms` are the output symbols of `word` spelling."""
+        config = config or MiniConfig()
+        encoder, tokenizer = load_encoder(config.encoder, config.encoder_layers)
+        pieces = None if terms is None else word_pieces(tokenizer, terms)
+        return cls(config, encoder, tokenizer, pieces).eval()
+
+    @property
+    def output_size(self) -> int:
+        """The number of pieces of the tokenizer, or of terms."""
+        return self.table.size
+
+    @torch.no_grad()
+    def encode(self, queries: Sequence[str]) -> tuple[MiniCache, Tensor, Tensor]:
+        """Read the queries once; the cache, the node where each DocID starts, its hidden state."""
+        cache = MiniCache(TreeCache(self.start.device), self._read(queries))
+        rows = cache.tree.roots(len(queries))
+        return cache, rows.nodes, self._decode(cache, rows, self.start.expand(len(queries), -1))
+
+    @torch.no_grad()
+    def step(self, cache: MiniCache, parents: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Append `tokens` [R] to `parents` [R]: the new nodes [R] and hidden states [R, d]."""
+        rows = cache.tree.extend(parents)
+        return rows.nodes, self._decode(cache, rows, self.table(tokens))
+
+    def keep(self, cache: MiniCache, nodes: Tensor) -> Tensor:
+        """Forget everything but the paths of `nodes` [R]; returns their new numbers [R]."""
+        return cache.tree.keep(nodes)
+
+    @torch.no_grad()
+    def logits(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
+        """Scores [R, V] over all output symbols, or [R, len(tokens)] over some of them."""
+        if tokens is None:
+            return functional.linear(hidden, self.table())
+        if self._selected is None or self._selected[0] is not tokens:
+            # A search asks for the same symbols in every step: gather their vectors once.
+            self._selected = tokens, self.table(tokens)
+        return functional.linear(hidden, self._selected[1])
+
+    def forward(
+        self, queries: Sequence[str], targets: Tensor, tokens: Tensor | None = None
+    ) -> Tensor:
+        """Scores [Q, T, V] that predict `targets` [Q, T] from the targets before them.
+
+        `tokens` limits the scores to some symbols, as in `logits`. Targets are padded at the end
+        with any symbol; what stands after a position never changes its scores.
+        """
+        memories = self._read(queries)
+        inputs = torch.cat(
+            (self.start.expand(len(targets), 1, -1), self.table(targets[:, :-1])), dim=1
+        )
+        states = inputs + self.positions.weight[: targets.shape[1]]
+        for layer, memory in zip(self.layers, memories, strict=True):
+            states = layer(states, memory)
+        return functional.linear(self.norm(states), self.table(tokens))
+
+    def train(self, mode: bool = True) -> Self:
+        """Switch modes; forgets vectors gathered for an earlier search."""
+        self._selected = None
+        return super().train(mode)
+
+    def save(self, folder: Path) -> None:
+        """Write weights, settings and tokenizer: all that `load` needs."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.encoder.config.save_pretrained(folder / ENCODER_FOLDER)
+        self.tokenizer.save_pretrained(folder / ENCODER_FOLDER)
+        with write_beside(folder / WEIGHTS_FILE) as beside:
+            save_file({k: v.contiguous() for k, v in self.state_dict().items()}, beside)
+        with write_beside(folder / CONFIG_FILE) as beside:
+            beside.write_text(json.dumps(self.config.model_dump(), indent=1) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what `save` wrote."""
+        auto: Any = import_module("transformers")
+
+        try:
+            config = MiniConfig.from_mapping(json.loads((folder / CONFIG_FILE).read_text()))
+            weights = load_file(folder / WEIGHTS_FILE)
+            tokenizer = auto.AutoTokenizer.from_pretrained(folder / ENCODER_FOLDER)
+            encoder = auto.AutoModel.from_config(
+                auto.AutoConfig.from_pretrained(folder / ENCODER_FOLDER)
+            )
+        except (OSError, ValueError, SafetensorError) as error:
+            raise ArtifactError(
+                f"{folder}: not a saved mini backbone ({error}). Train it again or check the path."
+            ) from None
+        model = cls(config, encoder, tokenizer, _saved_pieces(weights))
+        model.load_state_dict(weights)
+        return model.eval()
+
+    def _read(self, queries: Sequence[str]) -> list[Memory]:
+        """Encode the queries and project the result for each decoder layer."""
+        inputs = self.tokenizer(
+            list(queries),
+            padding=True,
+            truncation=True,
+            max_length=self.config.query_tokens,
+            return_tensors="pt",
+        ).to(self.start.device)
+        encoded = self.encoder(**inputs).last_hidden_state
+        mask = inputs["attention_mask"].bool()
+        return [layer.remember(encoded, mask) for layer in self._each_layer()]
+
+    def _each_layer(self) -> Iterator[DecoderLayer]:
+        return iter(cast(Iterable[DecoderLayer], self.layers))
+
+    def _decode(self, cache: MiniCache, rows: Rows, inputs: Tensor) -> Tensor:
+        """Run one token a row [R, d] through the decoder."""
+        groups = Groups.of(rows.queries, cache.queries)
+        states = inputs + self.positions(rows.depths)
+        for number, (layer, memory) in enumerate(
+            zip(self._each_layer(), cache.memories, strict=True)
+        ):
+            states = layer.step(states, number, cache.tree, rows, groups, memory)
+        hidden: Tensor = self.norm(states)
+        return hidden
+
+
+def _saved_pieces(weights: dict[str, Tensor]) -> Ragged | None:
+    """The terms' pieces among saved weights, if the spelling is by word."""
+    if "table._offsets" not in weights:
+        return None
+    return Ragged(weights["table._offsets"].numpy(), weights["table._values"].numpy())

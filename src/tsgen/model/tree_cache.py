@@ -1,0 +1,132 @@
+"""Keys and values of every decoded token, kept as a tree so that beams share what they share.
+
+A node is one decoded token and owns one slot of every layer's pool. A node's path is the list of
+slots from its root to itself; a step gathers the paths of its rows right-aligned, so the newest
+token is in the last column whatever the depth, and relative positions hold in ragged batches.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+FIRST_SLOTS = 256
+FIRST_DEPTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The new nodes of one step and what each may look at."""
+
+    nodes: Tensor  # [R] int64
+    slots: Tensor  # [R, L] int32 each row's path, right-aligned, its own slot last
+    mask: Tensor | None  # [R, L] True where the row has a token; None if no row is shorter than L
+    depths: Tensor  # [R] int64 tokens before this one
+    queries: Tensor  # [R] int64 the query each row belongs to
+
+    @property
+    def length(self) -> int:
+        """L, the longest path."""
+        return self.slots.shape[1]
+
+
+class TreeCache:
+    """Pools of keys and values, doubled when full, and a table of paths into them."""
+
+    def __init__(self, device: torch.device | str = "cpu") -> None:
+        self._pools: list[Tensor] = []  # per layer [slots, 2, heads, head size]
+        self._paths = torch.zeros(FIRST_SLOTS, FIRST_DEPTH, dtype=torch.int32, device=device)
+        self._depths = torch.zeros(FIRST_SLOTS, dtype=torch.int64, device=device)
+        self._queries = torch.zeros(FIRST_SLOTS, dtype=torch.int64, device=device)
+        self._count = 0
+
+    def __len__(self) -> int:
+        """The number of nodes."""
+        return self._count
+
+    def roots(self, queries: int) -> Rows:
+        """One node without a parent for each query."""
+        numbers = torch.arange(queries, device=self._paths.device)
+        return self._append(torch.zeros_like(numbers), numbers, parents=None)
+
+    def extend(self, parents: Tensor) -> Rows:
+        """One child for each of `parents` [R]; a parent may occur several times."""
+        return self._append(self._depths[parents] + 1, self._queries[parents], parents)
+
+    def write(self, layer: int, rows: Rows, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Store the rows' new keys and values [R, heads, size]; return those of their whole paths.
+
+        Both are [R, heads, L, size]. In the first step layers are written in order.
+        """
+        pool = self._pool(layer, keys)
+        pool[rows.nodes] = torch.stack((keys, values), dim=1)
+        path = pool.index_select(0, rows.slots.flatten())  # [R · L, 2, heads, size]
+        path = path.view(*rows.slots.shape, *pool.shape[1:]).permute(2, 0, 3, 1, 4)
+        return path[0], path[1]
+
+    def keep(self, nodes: Tensor) -> Tensor:
+        """Drop every slot that is on no path of `nodes` [R]; returns their new numbers [R]."""
+        alive = torch.zeros(self._count, dtype=torch.bool, device=nodes.device)
+        longest = int(self._depths[nodes].max()) + 1 if len(nodes) else 0
+        on_path = torch.arange(longest, device=nodes.device) <= self._depths[nodes, None]
+        alive[self._paths[nodes, :longest][on_path].long()] = True
+        kept = alive.nonzero().squeeze(1)
+        renumbered = alive.cumsum(0) - 1  # [count] meaningful for kept slots only
+        paths = self._paths[kept]
+        # Behind a node's depth are leftovers that may point at dropped slots: any number will do.
+        self._paths[: len(kept)] = renumbered[paths.long().clamp(max=self._count - 1)].clamp(min=0)
+        for table in (self._depths, self._queries, *self._pools):
+            table[: len(kept)] = table[kept]
+        self._count = len(kept)
+        return renumbered[nodes]
+
+    def _append(self, depths: Tensor, queries: Tensor, parents: Tensor | None) -> Rows:
+        first, self._count = self._count, self._count + len(depths)
+        nodes = torch.arange(first, self._count, device=depths.device)
+        longest = int(depths.max()) + 1 if len(depths) else 1
+        self._grow(self._count, longest)
+        if parents is not None:
+            self._paths[first : self._count] = self._paths[parents]
+        self._paths[nodes, depths] = nodes.to(torch.int32)
+        self._depths[first : self._count] = depths
+        self._queries[first : self._count] = queries
+        slots, mask = self._right_aligned(nodes, depths, longest)
+        return Rows(nodes, slots, mask, depths, queries)
+
+    def _right_aligned(
+        self, nodes: Tensor, depths: Tensor, longest: int
+    ) -> tuple[Tensor, Tensor | None]:
+        """Paths [R, longest] that all end in the last column, and where they are not padding."""
+        paths = self._paths[nodes, :longest]
+        padding = longest - 1 - depths  # [R]
+        if not padding.any():
+            return paths, None
+        column = torch.arange(longest, device=nodes.device) - padding[:, None]  # [R, longest]
+        return paths.gather(1, column.clamp(min=0)), column >= 0
+
+    def _pool(self, layer: int, like: Tensor) -> Tensor:
+        """The layer's pool, with room for every node."""
+        room = len(self._paths)
+        if layer == len(self._pools):
+            self._pools.append(like.new_zeros(room, 2, *like.shape[1:]))
+        elif len(self._pools[layer]) < room:
+            self._pools[layer] = _enlarged(self._pools[layer], room)
+        return self._pools[layer]
+
+    def _grow(self, slots: int, depth: int) -> None:
+        if depth > self._paths.shape[1]:
+            wider = self._paths.new_zeros(len(self._paths), 2 * max(depth, self._paths.shape[1]))
+            wider[:, : self._paths.shape[1]] = self._paths
+            self._paths = wider
+        if slots > len(self._paths):
+            room = max(slots, 2 * len(self._paths))
+            self._paths = _enlarged(self._paths, room)
+            self._depths = _enlarged(self._depths, room)
+            self._queries = _enlarged(self._queries, room)
+
+
+def _enlarged(table: Tensor, room: int) -> Tensor:
+    """The same rows with zeros after them, up to `room` rows."""
+    larger = table.new_zeros(room, *table.shape[1:])
+    larger[: len(table)] = table
+    return larger

@@ -1,0 +1,95 @@
+"""Two ways to spell a term, as the table of vectors that the decoder reads and writes.
+
+`subword`: the encoder tokenizer's pieces, tied to the encoder's own input embeddings.
+`word`: one symbol a term, its vector composed from the term's pieces through a learned map, so that
+a term never seen in training has one too:  e(t) = W · (1/n) Σ_j g_j E[piece_j].
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tsgen.constrain.constraint import Ragged
+
+GATES = 8  # pieces after the eighth share a gate
+
+
+def word_pieces(tokenizer: Any, terms: Sequence[str]) -> Ragged:
+    """The subword pieces of each term, in term order; a term without any gets the unknown piece."""
+    ids = tokenizer(list(terms), add_special_tokens=False)["input_ids"] if terms else []
+    rows = [row or [tokenizer.unk_token_id] for row in ids]
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return Ragged(offsets, np.array([piece for row in rows for piece in row], dtype=np.int32))
+
+
+class SubwordTable(nn.Module):
+    """The encoder's input embeddings used again; holds no weights of its own."""
+
+    def __init__(self, embeddings: nn.Embedding) -> None:
+        super().__init__()
+        self._shared = [embeddings]  # in a list, so that the weights stay registered once
+
+    @property
+    def size(self) -> int:
+        """The number of output symbols."""
+        return self._shared[0].num_embeddings
+
+    def forward(self, tokens: Tensor | None = None) -> Tensor:
+        """The vectors [..., d] of `tokens`, or of all symbols [V, d]."""
+        weight = self._shared[0].weight
+        return weight if tokens is None else functional.embedding(tokens, weight)
+
+
+class WordTable(nn.Module):
+    """One vector a term, composed from the vectors of its pieces."""
+
+    _offsets: Tensor
+    _values: Tensor
+
+    def __init__(self, embeddings: nn.Embedding, pieces: Ragged) -> None:
+        super().__init__()
+        self._shared = [embeddings]
+        self.register_buffer("_offsets", torch.from_numpy(pieces.offsets.astype(np.int64)))
+        self.register_buffer("_values", torch.from_numpy(pieces.values.astype(np.int32)))
+        self.gates = nn.Parameter(torch.ones(GATES))
+        self.map = nn.Linear(embeddings.embedding_dim, embeddings.embedding_dim, bias=False)
+        nn.init.eye_(self.map.weight)  # before training a term is the mean of its pieces
+        self._composed: Tensor | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of output symbols."""
+        return len(self._offsets) - 1
+
+    def train(self, mode: bool = True) -> "WordTable":
+        """Switch modes; the composed table is thrown away because the weights may change."""
+        self._composed = None
+        return super().train(mode)
+
+    def forward(self, tokens: Tensor | None = None) -> Tensor:
+        """The vectors [..., d] of `tokens`, or of all symbols [V, d]."""
+        if self.training or torch.is_grad_enabled():
+            return self._compose(tokens)
+        if self._composed is None:
+            self._composed = self._compose(None)
+        return self._composed if tokens is None else functional.embedding(tokens, self._composed)
+
+    def _compose(self, tokens: Tensor | None) -> Tensor:
+        if tokens is None:
+            return self._compose(torch.arange(self.size, device=self.gates.device))
+        flat = tokens.flatten()
+        first, lengths = self._offsets[flat], self._offsets[flat + 1] - self._offsets[flat]
+        starts = lengths.cumsum(0) - lengths  # [n] where each term's pieces begin in the flat list
+        owner = torch.repeat_interleave(lengths)  # [P] the term each piece belongs to
+        place = torch.arange(len(owner), device=flat.device) - starts[owner]
+        pieces = self._values[first[owner] + place].long()
+        share = self.gates[place.clamp(max=GATES - 1)] / lengths[owner]
+        mean = functional.embedding_bag(
+            pieces, self._shared[0].weight, starts, mode="sum", per_sample_weights=share
+        )
+        vectors: Tensor = self.map(mean)
+        return vectors.view(*tokens.shape, -1)
