@@ -35,6 +35,6 @@ def _fill(
     row = [document for document in ranked if document not in right][:count]
     while len(row) < count:
         other = int(rng.integers(size))
-        if size <= count + len(right) or (other not in right and other not in row):
+        if size < count + len(right) or (other not in right and other not in row):
             row.append(other)
     return row

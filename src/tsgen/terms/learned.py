@@ -82,10 +82,10 @@ def _reporter(data: DataSet, curve: Path) -> Report:
     judged = "train" in data.splits
     what = f"training the weigher on {'judged pairs' if judged else PSEUDO}"
 
-    def report(step: int, steps: int, loss: float, mrr: float | None) -> None:
+    def report(step: int, steps: int, loss: float | None, mrr: float | None) -> None:
         show(what, step, steps)
         if mrr is not None:
-            point = {"step": step, "of": steps, "loss": round(loss, 4), "mrr": round(mrr, 4)}
+            point = {"step": step, "of": steps, "loss": loss, "mrr": mrr}
             with curve.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(point) + "\n")
 

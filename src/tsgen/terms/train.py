@@ -20,7 +20,8 @@ from pydantic import Field
 from tsgen.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_weights
 from tsgen.config import StageConfig
 from tsgen.queries.pairs import Pair
-from tsgen.terms.scoring import Text, Vocabulary, scores
+from tsgen.terms import scoring
+from tsgen.terms.scoring import Text, scores
 from tsgen.terms.weigher import Weigher
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -60,8 +61,8 @@ class TrainingSet:
         return found
 
 
-Report = Callable[[int, int, float, float | None], None]
-"""Called with (step, steps, loss, validation MRR or None)."""
+Report = Callable[[int, int, float | None, float | None], None]
+"""Called with (step, steps, loss, validation MRR); at step 0 there is no loss yet."""
 
 
 def train(
@@ -95,7 +96,6 @@ class _Trainer:
         self.training, self.validation = training, validation
         self.folder, self.report = folder, report
         self.answers = training.answers()
-        self.vocabulary = Vocabulary(weigher)
         self.prepared: dict[int, Text] = {}
         self.optimizer = _optimizer(weigher, config)
         self.steps = -(-len(training.pairs) // config.batch_size) * config.epochs
@@ -117,7 +117,7 @@ class _Trainer:
     def _resume(self) -> int:
         path = self.folder / CHECKPOINT
         if not path.exists():
-            self._validate(0)  # the untrained weigher is the first best
+            self.report(0, self.steps, None, self._validate(0))  # the first best is the untrained
             return 0
         progress = load_checkpoint(path, self.weigher, self.optimizer)
         self.best, self.misses = progress["best"], progress["misses"]
@@ -146,7 +146,7 @@ class _Trainer:
         negatives = self.training.negatives[batch]  # [Q, M]
         documents = np.concatenate([[pair.document for pair in pairs], negatives.ravel()])
         texts = self._positives(pairs) + self._documents(negatives.ravel())
-        queries = self.vocabulary.queries([pair.query for pair in pairs])
+        queries = scoring.queries(self.weigher, [pair.query for pair in pairs])
         similarity = scores(self.weigher, queries, texts) / self.config.temperature  # [Q, Q + Q·M]
         allowed = torch.from_numpy(self._allowed(pairs, documents))
         logits = similarity.masked_fill(~allowed.to(similarity.device), -torch.inf)
@@ -169,13 +169,13 @@ class _Trainer:
     def _positives(self, pairs: Sequence[Pair]) -> list[Text]:
         own = self._documents([pair.document for pair in pairs])
         cut = {i: pair.text for i, pair in enumerate(pairs) if pair.text is not None}
-        for i, text in zip(cut, self.vocabulary.documents(list(cut.values())), strict=True):
+        for i, text in zip(cut, scoring.documents(self.weigher, list(cut.values())), strict=True):
             own[i] = text
         return own
 
     def _documents(self, positions: Sequence[int] | NDArray[np.int64]) -> list[Text]:
         new = sorted({int(p) for p in positions} - self.prepared.keys())
-        texts = self.vocabulary.documents([self.texts[p] for p in new])
+        texts = scoring.documents(self.weigher, [self.texts[p] for p in new])
         self.prepared.update(zip(new, texts, strict=True))
         return [self.prepared[int(p)] for p in positions]
 
@@ -197,7 +197,8 @@ class _Trainer:
         total = 0.0
         for pair, others in zip(self.validation.pairs, self.validation.negatives, strict=True):
             documents = self._positives([pair]) + self._documents(others)
-            row = scores(self.weigher, self.vocabulary.queries([pair.query]), documents)[0]
+            query = scoring.queries(self.weigher, [pair.query])
+            row = scores(self.weigher, query, documents)[0]
             total += 1.0 / (1 + int((row[1:] >= row[0]).sum()))
         return total / max(len(self.validation.pairs), 1)
 

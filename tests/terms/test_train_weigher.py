@@ -1,0 +1,148 @@
+"""Training the weigher: the loss by hand, learning, resuming, and the pairs it learns from."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tsgen.queries.lexical import LexicalIndex
+from tsgen.queries.negatives import hard_negatives
+from tsgen.queries.pairs import Pair, pseudo_pairs
+from tsgen.records import Document
+from tsgen.terms import scoring
+from tsgen.terms.train import TrainingSet, WeigherTraining, _Trainer, train
+from tsgen.terms.weigher import Weigher, WeigherConfig
+from tsgen.terms.words import Splitter, WordsConfig
+
+# Each document has a word that names it ("t…") and one that misleads: the next one's name.
+NAMES = [f"t{letter}" for letter in "abcdefgh"]
+TEXTS = [f"{name} white. bread {NAMES[(i + 1) % 8]}" for i, name in enumerate(NAMES)]
+PAIRS = [Pair(f"{name} bread", i) for i, name in enumerate(NAMES)]
+SETTINGS = {"learning_rate": 3e-3, "head_learning_rate": 1e-2, "batch_size": 4, "validate_every": 4}
+
+
+def make(tiny_bert: Path) -> Weigher:
+    torch.manual_seed(0)
+    config = WeigherConfig(encoder=str(tiny_bert), window=32, overlap=8)
+    return Weigher(config, Splitter(WordsConfig(stem="none")))
+
+
+def sets(count: int) -> TrainingSet:
+    rows = [[(i + 7) % 8, *range(i + 1, i + count)] for i in range(8)]  # i + 7 has the name too
+    return TrainingSet(PAIRS, np.asarray(rows) % 8)
+
+
+def silent(step: int, steps: int, loss: float | None, mrr: float | None) -> None:
+    pass
+
+
+def trainer(tiny_bert: Path, folder: Path, **changes: object) -> _Trainer:
+    config = WeigherTraining.from_mapping(SETTINGS | changes)
+    return _Trainer(make(tiny_bert), TEXTS, sets(3), sets(3), config, 0, folder, silent)
+
+
+def test_loss_is_the_papers(tiny_bert: Path, tmp_path: Path) -> None:
+    one = trainer(tiny_bert, tmp_path)
+    one.weigher.eval()
+    batch = np.array([2, 5])
+    expected = []
+    for i in batch:
+        documents = [TEXTS[i]] + [TEXTS[d] for d in sets(3).negatives[i]]
+        asked = scoring.queries(one.weigher, [PAIRS[i].query])
+        row = scoring.scores(one.weigher, asked, scoring.documents(one.weigher, documents))[0]
+        s = row.detach().numpy().astype(float)
+        expected.append(-np.log(np.exp(s[0]) / np.exp(s).sum()))
+    assert one._loss(batch).item() == pytest.approx(np.mean(expected), rel=1e-4)
+
+
+def test_in_batch_negatives_leave_out_right_documents(tiny_bert: Path, tmp_path: Path) -> None:
+    one = trainer(tiny_bert, tmp_path, in_batch=True)
+    pairs = [PAIRS[0], PAIRS[1]]
+    documents = np.array([0, 1, 1, 2, 3, 0, 4, 5])  # positives 0 and 1, then three negatives each
+    allowed = one._allowed(pairs, documents)
+    assert allowed[0].tolist() == [True, True, True, True, True, False, True, True]
+    assert allowed[1].tolist() == [True, True, False, True, True, True, True, True]
+
+
+@pytest.mark.parametrize("in_batch", [False, True])
+def test_training_learns_which_word_names(tiny_bert: Path, tmp_path: Path, in_batch: bool) -> None:
+    config = WeigherTraining.from_mapping(SETTINGS | {"epochs": 60, "in_batch": in_batch})
+    weigher = make(tiny_bert)
+    curve: list[float] = []
+
+    def report(step: int, steps: int, loss: float | None, mrr: float | None) -> None:
+        if mrr is not None:
+            curve.append(mrr)
+
+    best = train(weigher, TEXTS, sets(3), sets(3), config, 0, tmp_path, report)
+    assert curve[0] < 0.9
+    assert best == 1.0
+
+
+def test_resumed_training_ends_in_the_same_weights(tiny_bert: Path, tmp_path: Path) -> None:
+    config = WeigherTraining.from_mapping(SETTINGS | {"epochs": 6, "patience": 9})
+
+    def run(
+        folder: Path, report: Callable[[int, int, float | None, float | None], None]
+    ) -> Weigher:
+        weigher = make(tiny_bert)
+        train(weigher, TEXTS, sets(3), sets(3), config, 0, folder, report)
+        return weigher
+
+    def interrupt(step: int, steps: int, loss: float | None, mrr: float | None) -> None:
+        if step == 6:  # two steps after the last checkpoint
+            raise KeyboardInterrupt
+
+    for name in ("whole", "cut"):
+        (tmp_path / name).mkdir()
+    whole = run(tmp_path / "whole", silent)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "cut", interrupt)
+    resumed = run(tmp_path / "cut", silent)
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, resumed.state_dict()[name]), name
+
+
+def test_early_stopping(tiny_bert: Path, tmp_path: Path) -> None:
+    steps: list[int] = []
+    changes = {"epochs": 50, "patience": 2, "learning_rate": 1e-9, "head_learning_rate": 1e-9}
+    config = WeigherTraining.from_mapping(SETTINGS | changes)
+
+    def report(step: int, *_: object) -> None:
+        steps.append(step)
+
+    train(make(tiny_bert), TEXTS, sets(3), sets(3), config, 0, tmp_path, report)
+    assert steps[-1] == 8  # two validations, four steps apart, none better than the start
+
+
+def test_hard_negatives_are_high_ranked_and_wrong() -> None:
+    index = LexicalIndex.build(["white bread", "white egg", "white", "sodium"])
+    found = hard_negatives(index, ["white bread"], [{0}], 2, seed=0)
+    assert sorted(found[0].tolist()) == [1, 2]
+
+
+def test_random_documents_fill_missing_negatives() -> None:
+    index = LexicalIndex.build(["white bread", "egg", "salt", "sodium"])
+    found = hard_negatives(index, ["white"], [{0}], 3, seed=0)
+    assert sorted(found[0].tolist()) == [1, 2, 3]
+
+
+def test_a_corpus_too_small_for_negatives_still_fills() -> None:
+    index = LexicalIndex.build(["white bread"])
+    assert hard_negatives(index, ["white"], [{0}], 2, seed=0).shape == (1, 2)
+
+
+def test_pseudo_pairs_never_contain_their_query() -> None:
+    documents = [
+        Document("a", "One sentence. Another one! A third?", "Title"),
+        Document("b", "Only one sentence.", ""),
+        Document("c", "", "Only a title"),
+    ]
+    pairs = pseudo_pairs(documents, seed=0)
+    assert [pair.document for pair in pairs] == [0, 0]
+    assert pairs[0] == Pair("Title", 0, documents[0].text)
+    assert pairs[1].text is not None
+    assert pairs[1].query not in pairs[1].text
+    assert pairs[1].text.startswith("Title ")

@@ -1,0 +1,81 @@
+"""Words: every rule of the module's docstring, by example and by property."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsgen.errors import ConfigError
+from tsgen.terms.words import Splitter, WordsConfig, normalise
+
+PLAIN = Splitter(WordsConfig(stop_words="none", stem="none"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("White bread, sodium!", ["white", "bread", "sodium"]),
+        ("the U.S.A. and e.g. this", ["the", "usa", "and", "eg", "this"]),
+        ("3.14 or 1,000 or 1990s", ["3.14", "or", "1000", "or", "1990s"]),
+        ("well-known well known", ["well", "known", "well", "known"]),
+        ("O’Neill's don't 'quoted'", ["oneill", "dont", "quoted"]),
+        ("Café Cafe\u0301 ÅNGSTRÖM", ["cafe", "cafe", "angstrom"]),
+        ("Straße ﬁnd ４２", ["strasse", "find", "42"]),
+        ("Санкт-Петербу́рг", ["санкт", "петербург"]),
+        ("北京大学 x", ["北京", "京大", "大学", "x"]),
+        ("東 สวัสดี", ["東", "สว", "วั", "ัส", "สด", "ดี"]),
+        ("हिन्दी भाषा 서울", ["हिन्दी", "भाषा", "서울"]),
+        ("under_score a1b2", ["under", "score", "a1b2"]),
+        ("... --- ''", []),
+        ("", []),
+    ],
+)
+def test_words_have_one_spelling(text: str, words: list[str]) -> None:
+    assert [word.text for word in PLAIN.split(text)] == words
+
+
+@given(st.text(alphabet=st.characters(codec="ascii"), max_size=60))
+def test_both_patterns_agree_on_ascii(text: str) -> None:
+    fast = PLAIN.spellings(text)
+    assert fast == [word.text for word in PLAIN.split(text)]
+    assert fast == PLAIN.spellings(text + " é")[:-1]  # one accent sends it down the Unicode path
+
+
+@given(st.text(max_size=60))
+def test_spans_point_at_the_word(text: str) -> None:
+    for word in PLAIN.split(text):
+        assert word.text
+        assert normalise(text[word.start : word.end]) == word.text
+
+
+@given(st.text(max_size=40))
+def test_spelling_is_stable(text: str) -> None:
+    words = PLAIN.spellings(text)
+    assert PLAIN.spellings(" ".join(words)) == words or not text.isascii()
+
+
+def test_stop_words_are_dropped() -> None:
+    assert Splitter().spellings("What is the sodium level") == ["sodium", "level"]
+
+
+def test_stems_group_words_and_ngrams() -> None:
+    splitter = Splitter()
+    assert splitter.key("breads") == splitter.key("bread") == "bread"
+    assert splitter.key("running shoes") == "run shoe"
+    assert PLAIN.key("breads") == "breads"
+
+
+def test_ngrams_stay_between_punctuation_and_off_stop_words() -> None:
+    splitter = Splitter(WordsConfig(ngrams=3))
+    words = [w.text for w in splitter.split("sodium in white-bread, level")]
+    assert words == ["sodium", "white", "bread", "level", "sodium in white", "white bread"]
+
+
+def test_ngram_spans_cover_their_words() -> None:
+    splitter = Splitter(WordsConfig(ngrams=2))
+    text = "white bread"
+    assert splitter.split(text)[-1] == ("white bread", 0, len(text))
+
+
+def test_unknown_stemmer_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="'english'"):
+        WordsConfig.from_mapping({"stem": "englsh"})
