@@ -3,8 +3,13 @@
 A *unit* is what hypotheses compete in: a term of a set, or a token of a sequence. A unit is spelled
 by one or more tokens, and spellings are prefix-free (a term ends with its terminator), so the last
 token of a spelling closes the unit.
+
+A *frontier* holds rows that stand between two units; it is opaque to the search. A *cursor* is a
+row plus what has been spelled of its next unit. A row's possible units are a list sorted by
+spelling, so everything that continues a cursor is a slice of it, and no trie of terms is needed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Int = NDArray[np.int64]
+Int32 = NDArray[np.int32]
+Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,42 +26,111 @@ class Ragged:
     """Rows of different lengths: row r is `values[offsets[r]:offsets[r + 1]]` (CSR)."""
 
     offsets: Int
-    values: NDArray[np.int32]
+    values: Int32
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Partial spellings: rows of a frontier, each `depth` tokens into its next unit."""
+
+    row: Int  # [C] the frontier's row
+    low: Int  # [C] the units that begin with the tokens so far are
+    high: Int  # [C] the slice low:high of the row's list
+    depth: Int  # [C] tokens spelled so far
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def take(self, picks: Int | Bool) -> "Cursor":
+        """Some of the cursors, in the order of `picks`."""
+        return Cursor(self.row[picks], self.low[picks], self.high[picks], self.depth[picks])
+
+    @staticmethod
+    def join(parts: Sequence["Cursor"]) -> "Cursor":
+        """Cursors of one frontier, one after the other."""
+        return Cursor(
+            np.concatenate([part.row for part in parts]),
+            np.concatenate([part.low for part in parts]),
+            np.concatenate([part.high for part in parts]),
+            np.concatenate([part.depth for part in parts]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The tokens each row may continue with, as CSR, and which of them close the current unit."""
+    """The tokens that may follow each cursor: entries `starts[c]:ends[c]`, which cursors may share.
 
-    offsets: Int  # [R + 1]
-    tokens: NDArray[np.int32]  # [E] ascending within a row
-    closes: NDArray[np.bool_]  # [E]
+    Where `sure` is false the entries are a superset of what is valid, because listing every valid
+    term of a huge set of documents costs more than asking `leads` about the few best ones.
+    """
+
+    starts: Int  # [C]
+    ends: Int  # [C]
+    tokens: Int32  # [E] ascending within a cursor
+    closes: Bool  # [E] whether the token completes a unit
+    low: Int32  # [E] where the slice of the units it leads to begins
+    sure: Bool  # [C]
+
+    def follow(self, cursor: Cursor, picks: Int, entries: Int) -> Cursor:
+        """The cursors after cursor `picks[i]` took entry `entries[i]`."""
+        last = entries + 1 >= self.ends[picks]
+        after = self.low[np.where(last, entries, entries + 1)]
+        high = np.where(last, cursor.high[picks], after).astype(np.int64)
+        low = self.low[entries].astype(np.int64)
+        return Cursor(cursor.row[picks], low, high, cursor.depth[picks] + 1)
 
 
 class Constraint(Protocol):
-    """Keeps every prefix one that leads to a document. States are opaque, with R rows each."""
+    """Keeps every prefix one that leads to a document."""
 
-    def start(self, batch: int, pool: Ragged | None = None) -> Any:
-        """The state of `batch` empty prefixes; `pool` limits each to some documents (sorted)."""
+    @property
+    def alphabet(self) -> Int32:
+        """The tokens that occur in identifiers, ascending."""
         ...
 
-    def allowed(self, state: Any) -> Allowed:
-        """What may come next in every row."""
+    @property
+    def longest(self) -> int:
+        """The number of units of the longest identifier."""
         ...
 
-    def advance(self, state: Any, parents: Int, entries: Int) -> Any:
-        """New rows: row `parents[i]` continued by entry `entries[i]` of its `allowed` list
-        (an index into the flat `tokens`)."""
+    def ends(self, units: int) -> bool:
+        """Whether some identifier has exactly that many units."""
         ...
 
-    def keys(self, state: Any) -> NDArray[np.uint64]:
-        """[R, 2] a hash of what each row has generated: equal for equal sets in any order."""
+    def start(self, batch: int, pool: Ragged | None = None, exact: bool = False) -> Any:
+        """The frontier of `batch` empty prefixes. `pool` limits each row to some documents
+        (ascending); `exact` makes every later `Allowed` sure."""
         ...
 
-    def completed(self, state: Any) -> Ragged:
-        """For each row the documents whose identifier is exactly what was generated."""
+    def cursor(self, frontier: Any, rows: Int) -> Cursor:
+        """Cursors at the beginning of the rows' next unit."""
         ...
 
-    def valid(self, state: Any) -> Int:
-        """[R] the number of documents still reachable, |Y|."""
+    def allowed(self, frontier: Any, cursor: Cursor) -> Allowed:
+        """The tokens that may come next."""
+        ...
+
+    def leads(self, frontier: Any, cursor: Cursor) -> Bool:
+        """[C] whether some document continues each cursor; asked where `Allowed` was not sure."""
+        ...
+
+    def units(self, frontier: Any, cursor: Cursor) -> Int:
+        """[C] the number of the unit that each cursor has just closed, for the reader of a hit."""
+        ...
+
+    def keys(self, frontier: Any, cursor: Cursor) -> NDArray[np.uint64]:
+        """[C, 2] a hash of all that was generated when each cursor's unit is closed: equal for
+        equal sets whatever their order."""
+        ...
+
+    def close(self, frontier: Any, cursor: Cursor) -> Any:
+        """The frontier with one row for each cursor, whose unit has just been closed."""
+        ...
+
+    def completed(self, frontier: Any) -> Ragged:
+        """For each row the documents (ascending) whose identifier is exactly what was generated."""
+        ...
+
+    def valid(self, frontier: Any) -> Int:
+        """[R] the number of documents that a row can still lead to, |Y|."""
         ...

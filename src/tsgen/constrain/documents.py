@@ -1,0 +1,231 @@
+"""Y, the documents that hold all terms generated so far, narrowed by one more term.
+
+Algorithm 1, "narrow down the valid documents": Y ← Y ∩ Φ(t). A row's Y is kept in the cheapest of
+three forms: where its terms are all heavy and their common documents many, it is not written down
+at all, because the terms' bitmaps answer for it; after a single light term it is that term's
+postings; else it is a list of its own.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsgen.constrain.bits import Bitmaps, has_bit, lowest_one, popcount
+from tsgen.constrain.constraint import Bool, Int, Int32
+from tsgen.constrain.intersect import intersect, intersects
+from tsgen.constrain.kernel import kernel
+
+BITMAPS, POSTINGS, LISTED = 0, 1, 2  # the forms
+
+
+class Index(NamedTuple):
+    """Φ: the documents of each term, ascending; and bitmaps for terms with more than `limit`."""
+
+    offsets: Int  # [T + 1]
+    documents: Int32
+    heavy: Int32  # [T] the term's bitmap, or -1
+    bitmaps: Bitmaps
+    limit: int
+
+
+class Documents(NamedTuple):
+    """Y of several sets of n terms."""
+
+    terms: Int32  # [S, n] the terms of each set
+    form: NDArray[np.int8]  # [S]
+    low: Int  # [S] where Y begins in the postings or in `listed`
+    high: Int  # [S]
+    sizes: Int  # [S] |Y|
+    listed: Int32
+
+
+@kernel
+def narrow(
+    index: Index, documents: Documents, parents: Int, terms: Int32, one_document: bool
+) -> Documents:
+    """Y ∩ Φ(t) for each new set: set `parents[i]` with `terms[i]` added."""
+    size, held = len(parents), documents.terms.shape[1]
+    members = np.empty((size, held + 1), dtype=np.int32)
+    form = np.empty(size, dtype=np.int8)
+    low, high = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    sizes = np.zeros(size, dtype=np.int64)
+    listed = np.empty(_room(index, documents, parents, terms), dtype=np.int32)
+    end = int(np.int64(0))  # a typed zero: callees compile once
+    for i in range(size):
+        parent, term = parents[i], terms[i]
+        for j in range(held):
+            members[i, j] = documents.terms[parent, j]
+        members[i, held] = term
+        first, last = index.offsets[term], index.offsets[term + 1]
+        form[i], low[i] = LISTED, end
+        if documents.form[parent] == BITMAPS and held == 0:
+            heavy = last - first > index.limit
+            form[i], low[i], high[i] = BITMAPS if heavy else POSTINGS, first, last
+            sizes[i] = last - first
+            continue
+        if documents.form[parent] == BITMAPS and index.heavy[term] >= 0:
+            sizes[i] = _count_common(index, members[i])
+            if sizes[i] > index.limit:
+                form[i], low[i], high[i] = BITMAPS, 0, 0
+                continue
+            end = _list_common(index, members[i], listed, end)
+        elif documents.form[parent] == BITMAPS:
+            found = index.documents[first:last]
+            end = _filter(index, documents.terms[parent], found, listed, end)
+        else:
+            found = valid_documents(index, documents, parent)
+            if one_document and len(found) == 1:
+                listed[end] = found[0]
+                end += 1
+            elif index.heavy[term] >= 0:
+                end = _filter(index, terms[i : i + 1], found, listed, end)
+            else:
+                end = intersect(found, index.documents[first:last], listed, end)
+        high[i], sizes[i] = end, end - low[i]
+    return Documents(members, form, low, high, sizes, listed[:end])
+
+
+@kernel
+def valid_documents(index: Index, documents: Documents, i: int) -> Int32:
+    """Y of set i, which must not be in the form of bitmaps."""
+    source = index.documents if documents.form[i] == POSTINGS else documents.listed
+    return source[documents.low[i] : documents.high[i]]
+
+
+@kernel
+def leads(index: Index, documents: Documents, sets: Int, low: Int, high: Int, terms: Int32) -> Bool:
+    """[C] whether some document of Y of set `sets[c]` holds any of `terms[low[c]:high[c]]` that is
+    not in the set already."""
+    found = np.zeros(len(sets), dtype=np.bool_)
+    for c in range(len(sets)):
+        for i in range(low[c], high[c]):
+            if _occurs(index, documents, sets[c], terms[i]):
+                found[c] = True
+                break
+    return found
+
+
+@kernel
+def of_length(
+    index: Index, documents: Documents, offsets: Int, all_of_length: Int32
+) -> tuple[Int, Int32]:
+    """CSR of the documents in each Y that have exactly as many terms as the set.
+
+    `offsets` are those of the documents' terms; `all_of_length` is needed where Y is in the form of
+    bitmaps: these documents are fewer to go through.
+    """
+    size, held = documents.terms.shape
+    ends = np.zeros(size + 1, dtype=np.int64)
+    room = 1  # lists are written one place ahead
+    for i in range(size):
+        room += documents.sizes[i] if documents.form[i] != BITMAPS else len(all_of_length)
+    complete = np.empty(room, dtype=np.int32)
+    end = int(np.int64(0))  # a typed zero: callees compile once
+    for i in range(size):
+        if documents.form[i] == BITMAPS:
+            end = _filter(index, documents.terms[i], all_of_length, complete, end)
+        else:
+            for document in valid_documents(index, documents, i):
+                if offsets[document + 1] - offsets[document] == held:
+                    complete[end] = document
+                    end += 1
+        ends[i + 1] = end
+    return ends, complete[:end]
+
+
+@kernel
+def _room(index: Index, documents: Documents, parents: Int, terms: Int32) -> int:
+    """An upper bound on what `narrow` writes down; pages that are never touched cost nothing."""
+    total = 0
+    for i in range(len(parents)):
+        held = index.offsets[terms[i] + 1] - index.offsets[terms[i]]
+        if documents.form[parents[i]] == BITMAPS:
+            total += min(held, index.limit) if index.heavy[terms[i]] >= 0 else held
+        else:
+            total += min(held, documents.sizes[parents[i]])
+    return total + 1  # lists are written one place ahead
+
+
+@kernel
+def _occurs(index: Index, documents: Documents, i: int, term: int) -> bool:
+    """Whether Y of set i has a document with a term that is not yet in the set."""
+    members = documents.terms[i]
+    for member in members:
+        if member == term:
+            return False
+    found = index.documents[index.offsets[term] : index.offsets[term + 1]]
+    if documents.form[i] == BITMAPS:
+        if index.heavy[term] >= 0:
+            return _any_common(index, members, index.heavy[term])
+        return _any_in_all(index, members, found)
+    valid = valid_documents(index, documents, i)
+    if index.heavy[term] >= 0:
+        return _any_in_all(index, np.array([term], dtype=np.int32), valid)
+    return intersects(valid, found)
+
+
+@kernel
+def _any_in_all(index: Index, terms: Int32, documents: Int32) -> bool:
+    """Whether one of the documents holds all of these heavy terms."""
+    for document in documents:  # noqa: SIM110 - numba compiles no generators
+        if _in_all(index, terms, document):
+            return True
+    return False
+
+
+@kernel
+def _in_all(index: Index, terms: Int32, document: int) -> bool:
+    """Whether a document holds all of these heavy terms."""
+    for term in terms:  # noqa: SIM110
+        if not has_bit(index.bitmaps[index.heavy[term]], document):
+            return False
+    return True
+
+
+@kernel
+def _filter(index: Index, terms: Int32, documents: Int32, out: Int32, end: int) -> int:
+    """Append to `out` the documents that hold all of these heavy terms; the new end."""
+    for document in documents:
+        out[end] = document
+        end += _in_all(index, terms, document)
+    return end
+
+
+@kernel
+def _common_word(index: Index, terms: Int32, word: int) -> np.uint64:
+    bits: np.uint64 = index.bitmaps[index.heavy[terms[0]], word]
+    for j in range(1, len(terms)):
+        bits &= index.bitmaps[index.heavy[terms[j]], word]
+    return bits
+
+
+@kernel
+def _count_common(index: Index, terms: Int32) -> int:
+    total = 0
+    for word in range(index.bitmaps.shape[1]):
+        total += popcount(_common_word(index, terms, word))
+    return total
+
+
+@kernel
+def _any_common(index: Index, terms: Int32, row: int) -> bool:
+    """Whether a document of bitmap `row` holds all of these heavy terms; no terms: any document."""
+    for word in range(index.bitmaps.shape[1]):
+        bits = index.bitmaps[row, word]
+        if len(terms):
+            bits &= _common_word(index, terms, word)
+        if bits:
+            return True
+    return False
+
+
+@kernel
+def _list_common(index: Index, terms: Int32, out: Int32, end: int) -> int:
+    for word in range(index.bitmaps.shape[1]):
+        bits = _common_word(index, terms, word)
+        while bits:
+            out[end] = 64 * word + lowest_one(bits)
+            end += 1
+            bits &= bits - np.uint64(1)
+    return end

@@ -1,0 +1,1 @@
+"""Identifiers of documents: one file per scheme."""
