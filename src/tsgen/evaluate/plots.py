@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from tsgen.artifact import write_beside
 from tsgen.errors import ConfigError
+from tsgen.evaluate.tables import format_value
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's palette, which colour-blind readers can tell apart."""
@@ -42,7 +43,7 @@ def frequency_plot(
         ranks = np.arange(1, len(falling) + 1)
         axes.plot(ranks, falling, label=name, **_line(i), drawstyle="steps-mid")
     axes.grid(axis="both", color=RULE, linewidth=0.6)
-    _finish(path, figure, axes, len(series))
+    _write(path, figure, legend=len(series) > 1)
 
 
 def line_plot(
@@ -64,7 +65,7 @@ def line_plot(
         axes.plot(xs, ys, label=name, marker=marker, markersize=4, **_line(i))
     if not log_x and all(np.asarray(xs).dtype.kind in "iu" for xs, _ in series.values()):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _finish(path, figure, axes, len(series))
+    _write(path, figure, legend=len(series) > 1)
 
 
 def bar_plot(
@@ -82,11 +83,12 @@ def bar_plot(
     for i, (name, values) in enumerate(series.items()):
         offset = (i - (len(series) - 1) / 2) * width
         bars = axes.bar(places + offset, values, width * 0.94, label=name, color=_colour(i))
-        axes.bar_label(bars, fmt=f"{{:,.{decimals}f}}", padding=2, fontsize=8, color=INK)
+        texts = [format_value(value, decimals) for value in values]
+        axes.bar_label(bars, texts, padding=2, fontsize=8, color=INK)
     axes.set_xticks(places, labels)
     axes.tick_params(axis="x", length=0)
     axes.margins(y=0.12)
-    _finish(path, figure, axes, len(series))
+    _write(path, figure, legend=len(series) > 1)
 
 
 def _axes(title: str, x: str, y: str) -> tuple[Figure, Axes]:
@@ -113,15 +115,12 @@ def _line(place: int) -> dict[str, Any]:
     return {"color": _colour(place), "linestyle": dash, "linewidth": 1.8}
 
 
-def _finish(path: Path, figure: Figure, axes: Axes, series: int) -> None:
-    """Add a legend where there is something to tell apart, and write the file."""
+def _write(path: Path, figure: Figure, *, legend: bool) -> None:
     kind = path.suffix.removeprefix(".").lower()
     if kind not in ("svg", "png"):
-        raise ConfigError(
-            f"{path}: cannot draw a {path.suffix or 'nameless'} file; use .svg or .png"
-        )
-    if series > 1:
-        axes.legend(frameon=False, labelcolor=INK)
+        raise ConfigError(f"{path}: a plot's name must end in .svg or .png")
+    if legend:
+        figure.legend(loc="outside right upper", frameon=False, labelcolor=INK)
     # Neither a date nor random ids in the file: equal data give equal bytes.
     metadata = {"Date": None} if kind == "svg" else {}
     with write_beside(path) as beside, matplotlib.rc_context({"svg.hashsalt": "tsgen"}):
