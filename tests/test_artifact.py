@@ -184,7 +184,7 @@ def test_full_disk_while_the_manifest_is_written(
 
 def test_target_below_a_file_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ArtifactError, match="was not made. Check the path"):
+    with pytest.raises(ArtifactError, match=r"was not made\. Check the path"):
         make(tmp_path / "file" / "out", Work())
 
 

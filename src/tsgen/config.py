@@ -1,9 +1,9 @@
 """Settings: one frozen, typed object per stage, loaded from TOML; unknown keys are refused."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -40,9 +40,19 @@ class StageConfig(BaseModel):
     def _explain(cls, detail: ErrorDetails) -> str:
         key = ".".join(str(part) for part in detail["loc"])
         if detail["type"] == "extra_forbidden":
-            return f"unknown setting {key!r}; {nearest(key, cls.model_fields)}"
+            known = _fields_at(cls, detail["loc"][:-1])
+            return f"unknown setting {key!r}; {nearest(str(detail['loc'][-1]), known)}"
         found = f"{key} = {detail['input']!r}: " if key else ""  # no key: a rule over several
         return found + detail["msg"].removeprefix("Value error, ")
+
+
+def _fields_at(model: type[BaseModel], path: Iterable[int | str]) -> Iterable[str]:
+    """The names of the settings of the model inside a model."""
+    for part in path:
+        annotation = model.model_fields[str(part)].annotation
+        kinds = (annotation, *get_args(annotation))  # a model, or a model or None
+        model = next(k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel))
+    return model.model_fields
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -53,3 +63,27 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: {error.strerror}; expected a TOML file with settings") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
+
+
+def read_settings(path: Path | None, assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Settings by section: the tables of a TOML file, then `section.key=value` on top of them."""
+    settings: dict[str, dict[str, Any]] = {}
+    for section, table in (read_toml(path) if path else {}).items():
+        if not isinstance(table, dict):
+            raise ConfigError(f"{path}: {section} = {table!r}; expected tables like [{section}]")
+        settings[section] = table
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        section, dot, key = name.strip().partition(".")
+        if not (equals and dot and section and key):
+            raise ConfigError(f"{assignment!r}: expected section.key=value, e.g. bm25.k1=1.2")
+        settings.setdefault(section, {})[key] = _value(value.strip())
+    return settings
+
+
+def _value(text: str) -> Any:
+    """A value as TOML writes it, or the text itself, so that a word needs no quotes."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -52,7 +52,7 @@ def results_console(json_target: str | None) -> Console:
 
 
 def write_json(target: str | None, value: Any) -> None:
-    """Write `value` to a file (complete or not at all) or, for `-`, to stdout; None is no target."""
+    """Write `value` to a file, complete or not at all; to stdout for `-`; nowhere for None."""
     if target is None:
         return
     import orjson

@@ -1,0 +1,55 @@
+"""`tsgen evaluate`: figures for a run file or a saved retriever."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tsgen.cli.common import (
+    DataArgument,
+    JsonOption,
+    LimitOption,
+    QrelsOption,
+    SkipBadOption,
+    SplitOption,
+    console,
+    progress,
+    results_console,
+    write_json,
+)
+
+
+def evaluate(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN|ENGINE",
+            help="A run file (TREC or MS MARCO) or the folder of a saved retriever.",
+            show_default=False,
+        ),
+    ],
+    data: DataArgument,
+    split: SplitOption = "test",
+    qrels: QrelsOption = "qrels",
+    limit: LimitOption = None,
+    json: JsonOption = None,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Print a ranking's figures: all queries, and those seen and unseen in training.
+
+    Example: `tsgen evaluate runs/bm25.trec data/wiki-10k --json figures.json`
+    """
+    from tsgen.corpus.load import load
+    from tsgen.evaluate.source import evaluate_source
+    from tsgen.evaluate.tables import to_json, to_rich
+
+    judged = load(data, qrels=qrels, skip_bad=skip_bad)
+    title = f"{judged.name}, {qrels}, {split}"
+    with progress() as show:
+        table = evaluate_source(
+            source, judged, split=split, limit=limit, title=title, progress=show
+        )
+    if skip_bad:
+        console.print(judged.problems.summary())
+    results_console(json).print(to_rich(table))
+    write_json(json, to_json(table))

@@ -1,0 +1,170 @@
+"""Comparing systems on a data set: fit or load each, run the queries, one table.
+
+What was fitted and searched before is taken from the cache; what was killed goes on from there.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+from tsgen.artifact import hash_strings, stage, stage_key
+from tsgen.config import StageConfig
+from tsgen.corpus.dataset import DataSet, judgments_fingerprint
+from tsgen.corpus.splits import seen_unseen
+from tsgen.errors import ConfigError, nearest
+from tsgen.evaluate.comparison import SystemComparison
+from tsgen.evaluate.metrics import evaluate_groups
+from tsgen.evaluate.runs import write_trec
+from tsgen.records import Document, Query, Run
+from tsgen.retrieve.registry import System, system, system_names
+from tsgen.retrieve.searching import keep_run, read_kept_run
+from tsgen.version import __version__
+
+TRAINING_SPLITS = ("train", "dev")  # what a system that trains may look at
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with what is being done, how much is done, and of how many if that is known."""
+
+
+def compare(
+    data: DataSet,
+    systems: Sequence[str],
+    *,
+    split: str = "test",
+    k: int = 100,
+    limit: int | None = None,
+    cache: Path | None = None,
+    seed: int = 0,
+    configs: Mapping[str, Mapping[str, Any]] | None = None,
+    runs_dir: Path | None = None,
+    title: str | None = None,
+    progress: Progress = lambda _what, _done, _total: None,
+) -> SystemComparison:
+    """Fit or load each system, search for the split's queries, and score the hits.
+
+    `limit` takes the first so many queries. `configs` are settings by system, over its defaults.
+    `runs_dir` receives a TREC run file for each system. `title` heads the table.
+    """
+    chosen = _with_settings(systems, configs or {})
+    judgments = dict(islice(data.judgments(split).items(), limit))
+    queries = [data.queries()[id] for id in judgments]
+    bench = _Bench(data, queries, k, seed, cache or default_cache(), progress)
+    runs = {each.name: bench.run(each, settings) for each, settings in chosen}
+    if runs_dir is not None:
+        for name, run in runs.items():
+            write_trec(runs_dir / f"{name}.trec", run, tag=name)
+    groups = query_groups(data, split)
+    scores = {name: evaluate_groups(run, judgments, groups) for name, run in runs.items()}
+    return SystemComparison(title or f"{data.name}, {split}", k, limit, scores)
+
+
+def default_cache() -> Path:
+    """The folder named by TSGEN_CACHE, or ~/.cache/tsgen."""
+    return Path(os.environ.get("TSGEN_CACHE") or "~/.cache/tsgen").expanduser()
+
+
+def _with_settings(
+    names: Sequence[str], configs: Mapping[str, Mapping[str, Any]]
+) -> list[tuple[System, StageConfig]]:
+    """The systems with their settings; every mistake is found before any work starts."""
+    known = system_names()
+    for name in configs:
+        if name not in known:
+            raise ConfigError(f"settings for an unknown system {name!r}; {nearest(name, known)}")
+    systems = [system(name) for name in dict.fromkeys(names)]
+    if not systems:
+        raise ConfigError(f"no systems to compare; known: {', '.join(known)}")
+    return [(s, s.config.from_mapping(configs.get(s.name, {}), source=s.name)) for s in systems]
+
+
+def query_groups(data: DataSet, split: str) -> dict[str, set[str]]:
+    """Seen and unseen queries, where there are both."""
+    if "train" not in data.splits or split == "train":
+        return {}
+    seen, unseen = seen_unseen(data, split, "train")
+    return {"seen": seen, "unseen": unseen} if seen and unseen else {}
+
+
+class RunConfig(StageConfig):
+    """What a cached run depends on beside the retriever and the queries."""
+
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What every system of a comparison is run on."""
+
+    data: DataSet
+    queries: Sequence[Query]
+    k: int
+    seed: int
+    cache: Path
+    progress: Progress
+
+    def run(self, each: System, settings: StageConfig) -> Run:
+        """A system's hits for all queries, from the cache as far as they are there."""
+        fitted, key = self._fit(each, settings)
+
+        def search(folder: Path) -> None:
+            keep_run(each.load(fitted), self.queries, self.k, folder, watch)
+
+        def watch(done: int) -> None:
+            self.progress(f"{each.name}: queries", done, len(self.queries))
+
+        texts = hash_strings(*(part for q in self.queries for part in (q.id, q.text)))
+        inputs = {"retriever": key, "queries": texts}
+        config = RunConfig(k=self.k)
+        found, _ = self._stage(f"{each.name}-run", search, "run", config, inputs, seed=0)
+        return read_kept_run(found)
+
+    def _fit(self, each: System, settings: StageConfig) -> tuple[Path, str]:
+        def fit(folder: Path) -> None:
+            each.fit(cast(DataSet, _Watched(self.data, watch)), settings, self.seed, folder)
+
+        def watch(done: int) -> None:
+            self.progress(f"{each.name}: documents", done, None)
+
+        inputs = {"documents": self.data.fingerprint, "tsgen": __version__}
+        for split in TRAINING_SPLITS if each.trains else ():
+            if split in self.data.splits:
+                inputs[split] = judgments_fingerprint(self.data, split)
+        return self._stage(each.name, fit, each.name, settings, inputs, self.seed)
+
+    def _stage(
+        self,
+        label: str,
+        work: Callable[[Path], None],
+        kind: str,
+        config: StageConfig,
+        inputs: Mapping[str, str],
+        seed: int,
+    ) -> tuple[Path, str]:
+        """A folder of its own for each key, so that no setting evicts another's work."""
+        key = stage_key(kind, config.model_dump(mode="json"), inputs, seed)
+        data = re.sub(r"[^\w.-]+", "-", f"{self.data.name}-{self.data.fingerprint[:8]}")
+        folder = self.cache / data / f"{label}-{key[:12]}"
+        stage(folder, work, kind=kind, config=config, inputs=inputs, seed=seed)
+        return folder, key
+
+
+class _Watched:
+    """A data set that tells how many documents were read from it."""
+
+    def __init__(self, data: DataSet, show: Callable[[int], None]) -> None:
+        self._data = data
+        self._show = show
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._data, name)
+
+    def documents(self) -> Iterator[Document]:
+        """The data set's documents; every thousandth is counted aloud."""
+        for number, document in enumerate(self._data.documents(), 1):
+            yield document
+            if number % 1000 == 0:
+                self._show(number)
