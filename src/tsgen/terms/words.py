@@ -85,6 +85,7 @@ class Splitter:
         self._stop = ENGLISH_STOP_WORDS if self.config.stop_words == "english" else frozenset()
         stemmed = self.config.stem != "none"
         self._stem = Stemmer.Stemmer(self.config.stem).stemWord if stemmed else None
+        self._keys = lru_cache(maxsize=2**19)(self._key)  # a corpus asks again for the same words
 
     def split(self, text: str) -> list[Word]:
         """The words of a text in order, without stop words, then its n-grams."""
@@ -102,8 +103,10 @@ class Splitter:
 
     def key(self, word: str) -> str:
         """The group a word belongs to: its stem (of an n-gram: its words' stems), or itself."""
-        if self._stem is None:
-            return word
+        return word if self._stem is None else self._keys(word)
+
+    def _key(self, word: str) -> str:
+        assert self._stem is not None
         return " ".join(self._stem(part) for part in word.split(" "))
 
     def _ngrams(self, text: str, words: list[Word]) -> list[Word]:

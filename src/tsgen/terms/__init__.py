@@ -1,0 +1,1 @@
+"""Words, their weights, and the N heaviest of a document as its terms."""

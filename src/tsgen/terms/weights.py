@@ -1,0 +1,67 @@
+"""Weights by name: how much each word of a document tells about it. Each kind is one file."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from tsgen.config import StageConfig
+from tsgen.corpus.dataset import DataSet
+from tsgen.errors import ConfigError, nearest
+from tsgen.records import Document
+from tsgen.terms.words import Splitter
+
+
+class Weights(Protocol):
+    """What selection needs: a weight for each word."""
+
+    def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
+        """For each document, in order, its distinct words (surface forms) with weights ≥ 0."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsKind:
+    """How to get weights of one kind.
+
+    `build(data, splitter, config, seed, folder)` may read the corpus, may train, and may keep in
+    `folder` what should survive an interruption; what it leaves there stays beside the term sets.
+    """
+
+    name: str
+    config: type[StageConfig]
+    build: Callable[[DataSet, Splitter, Any, int, Path], Weights]
+    trains: bool = False  # uses the training judgments, so the term sets depend on them
+
+
+_FILES = {
+    "learned": "tsgen.terms.learned",
+    "random": "tsgen.terms.random_terms",
+    "tfidf": "tsgen.terms.tfidf",
+    "title": "tsgen.terms.title",
+}
+_KINDS: dict[str, WeightsKind] = {}
+
+
+def register(kind: WeightsKind) -> WeightsKind:
+    """Add weights under their name."""
+    _KINDS[kind.name] = kind
+    return kind
+
+
+def weights_kind(name: str) -> WeightsKind:
+    """The weights of that name, or a `ConfigError` with the nearest known ones.
+
+    Their file is imported only now, so that light weights do not pay for heavy libraries.
+    """
+    if name not in weights_names():
+        raise ConfigError(f"unknown weights {name!r}; {nearest(name, weights_names())}")
+    if name not in _KINDS:
+        import_module(_FILES[name])
+    return _KINDS[name]
+
+
+def weights_names() -> list[str]:
+    """All names, in alphabetical order."""
+    return sorted({*_KINDS, *_FILES})
