@@ -138,6 +138,13 @@ def test_equal_as_printed_is_equally_good_and_one_alone_is_not_best() -> None:
     assert "**" not in to_markdown(Table([Column("R@1")], [Row("a", (0.5,))]))
 
 
+def test_groups_of_single_rows_have_no_rules_between_them() -> None:
+    single = Table([Column("R@1")], [Row("a", (0.5,), "seen"), Row("a", (0.6,), "unseen")])
+    assert "├" not in shown(single)
+    assert to_latex(single).count("midrule") == 1
+    assert "**" not in to_markdown(single)
+
+
 def test_without_groups_there_is_no_group_column() -> None:
     assert to_markdown(Table([Column("R@1")], [Row("a", (0.5,))])).startswith("| system | R@1 |")
 

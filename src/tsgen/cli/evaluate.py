@@ -45,10 +45,8 @@ def evaluate(
 
     judged = load(data, qrels=qrels, skip_bad=skip_bad)
     title = f"{judged.name}, {qrels}, {split}"
-    with progress() as show:
-        table = evaluate_source(
-            source, judged, split=split, limit=limit, title=title, progress=show
-        )
+    with progress():
+        table = evaluate_source(source, judged, split=split, limit=limit, title=title)
     if skip_bad:
         console.print(judged.problems.summary())
     results_console(json).print(to_rich(table))

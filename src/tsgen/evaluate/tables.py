@@ -76,10 +76,12 @@ def to_rich(table: Table) -> RichTable:
     leading = len(_header(table)) - len(table.columns)
     for i, name in enumerate(_header(table)):
         shown.add_column(Text(name), justify="left" if i < leading else "right", no_wrap=True)
-    for section in _sections(table):
+    sections = _sections(table)
+    for section in sections:
         for cells in section:
             shown.add_row(*(_rich_cell(cell) for cell in cells))
-        shown.add_section()
+        if _ruled(sections):
+            shown.add_section()
     return shown
 
 
@@ -99,16 +101,18 @@ def to_latex(table: Table) -> str:
     """For a paper: a `table` with rules of the package booktabs."""
     header = _header(table)
     alignment = "l" * (len(header) - len(table.columns)) + "r" * len(table.columns)
-    sections = [
+    sections = _sections(table)
+    bodies = [
         "".join(_latex_line(_latex_cell(cell) for cell in cells) for cells in section)
-        for section in _sections(table)
+        for section in sections
     ]
     return (
         "\\begin{table}\n\\centering\n"
         + (f"\\caption{{{_latex(table.caption)}}}\n" if table.caption else "")
         + f"\\begin{{tabular}}{{{alignment}}}\n\\toprule\n"
         + _latex_line(_latex(name) for name in header)
-        + "".join(f"\\midrule\n{section}" for section in sections)
+        + "\\midrule\n"
+        + ("\\midrule\n" if _ruled(sections) else "").join(bodies)
         + "\\bottomrule\n\\end{tabular}\n"
         + (f"\\par\\smallskip\\footnotesize {_latex(_notes(table))}\n" if table.notes else "")
         + "\\end{table}\n"
@@ -154,6 +158,11 @@ def _sections(table: Table) -> list[list[list[_Cell]]]:
     """Section → row → cells, the leading ones included."""
     grouped = groupby(table.rows, key=lambda row: row.group)
     return [_section(table, list(rows)) for _, rows in grouped]
+
+
+def _ruled(sections: list[list[list[_Cell]]]) -> bool:
+    """Whether rules between the sections help: not where each is a single row."""
+    return any(len(section) > 1 for section in sections)
 
 
 def _section(table: Table, rows: Sequence[Row]) -> list[list[_Cell]]:

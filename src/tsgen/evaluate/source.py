@@ -1,0 +1,78 @@
+"""Figures for what is already there: a run file, or the folder of a saved retriever."""
+
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+
+from tsgen.corpus.dataset import DataSet
+from tsgen.errors import DataError
+from tsgen.evaluate.compare import query_groups
+from tsgen.evaluate.comparison import SystemComparison
+from tsgen.evaluate.metrics import ALL, DEPTH, Scores, evaluate_groups
+from tsgen.evaluate.runs import read_run
+from tsgen.evaluate.tables import Table
+from tsgen.progress import show
+from tsgen.records import Judgments, Run
+from tsgen.retrieve.saved import open_retriever
+from tsgen.retrieve.searching import run_queries
+
+
+def evaluate_source(
+    source: Path,
+    data: DataSet,
+    *,
+    split: str = "test",
+    limit: int | None = None,
+    title: str | None = None,
+) -> Table:
+    """The figures of a TREC or MS MARCO run file, or of a saved retriever, on a split's queries.
+
+    Rows: all queries; seen and unseen ones, where the data set's training judgments tell them
+    apart. `limit` takes the first so many judged queries. `title` heads the table.
+    """
+    judgments = dict(islice(data.judgments(split).items(), limit))
+    run = _run(source, data, judgments)
+    scores = evaluate_groups(run, judgments, query_groups(data, split))
+    _check_documents(source, data, run, scores[ALL])
+    result = SystemComparison(
+        title or f"{data.name}, {split}", DEPTH, limit, {source.name: scores}
+    ).table()
+    return replace(result, notes={**result.notes, **_counts(scores[ALL])})
+
+
+def _run(source: Path, data: DataSet, judgments: Judgments) -> Run:
+    if source.is_file():
+        return read_run(source)
+    if not source.is_dir():
+        raise DataError(
+            f"{source}: no such file or folder; expected a run file (TREC or MS MARCO) or the "
+            "folder of a saved retriever. Check the path."
+        )
+    queries = [data.queries()[id] for id in judgments]
+
+    def watch(done: int) -> None:
+        show(f"{source.name}: queries", done, len(queries))
+
+    return run_queries(open_retriever(source), queries, DEPTH, watch)
+
+
+def _check_documents(source: Path, data: DataSet, run: Run, scores: Scores) -> None:
+    """Where nothing relevant was found at all, make sure that the hits are of this data set."""
+    if any(scores.means.values()):
+        return
+    found = {hit.document_id for hit in chain.from_iterable(run.values())}
+    if found and found.isdisjoint(document.id for document in data.documents()):
+        raise DataError(
+            f"{source}: none of its documents ({min(found)!r}, for one) is in {data.name}; "
+            "expected hits with that data set's document ids. Check that they belong together."
+        )
+
+
+def _counts(scores: Scores) -> dict[str, str]:
+    """What a reader should know about queries that only one side has."""
+    notes = {}
+    if scores.unanswered:
+        notes["without hits"] = f"{scores.unanswered:,} queries, counted as zero"
+    if scores.unjudged:
+        notes["not judged"] = f"{scores.unjudged:,} queries of the run, ignored"
+    return notes
