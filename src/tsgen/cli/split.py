@@ -11,6 +11,7 @@ from tsgen.cli.common import (
     QrelsOption,
     SkipBadOption,
     console,
+    progress,
     results_console,
     write_json,
 )
@@ -34,9 +35,11 @@ def split(
     """
     from tsgen.corpus.load import load
     from tsgen.corpus.splits import split_documents
+    from tsgen.progress import reporting
 
     source = load(data, qrels=qrels, skip_bad=skip_bad)
-    report = split_documents(source, out, fraction=fraction, seed=seed)
+    with progress() as show, reporting(show):
+        report = split_documents(source, out, fraction=fraction, seed=seed)
     if skip_bad:
         console.print(source.problems.summary())
     results_console(json).print(report.summary(), highlight=False, soft_wrap=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
+from tsgen import progress
 from tsgen.artifact import hash_strings
 from tsgen.corpus.problems import Problems
 from tsgen.records import Document, Judgments, Query
@@ -42,6 +43,14 @@ class DataSet(Protocol):
     def judgments(self, split: str) -> Judgments:
         """The judgments of a split; an unknown or empty split raises `DataError`."""
         ...
+
+
+def watched_documents(data: DataSet) -> Iterator[Document]:
+    """All documents, telling how many were read."""
+    for number, document in enumerate(data.documents()):
+        if number % 1000 == 0:
+            progress.show("reading documents", number)
+        yield document
 
 
 def judgments_fingerprint(data: DataSet, split: str) -> str:

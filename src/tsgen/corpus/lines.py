@@ -5,7 +5,7 @@ import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import zstandard
 
@@ -21,17 +21,54 @@ DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 def open_bytes(path: Path) -> IO[bytes]:
     """The file's bytes, decompressed if its first bytes say so, whatever its name says."""
     try:
-        file = path.open("rb")
+        with path.open("rb") as file:
+            magic = file.read(4)
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}; expected a readable file") from None
-    magic = file.read(4)
-    file.seek(0)
     if magic.startswith(_GZIP):
-        return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=file)), BUFFER)
+        return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(path)), BUFFER)
     if magic == _ZSTD:
-        frames = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-        return io.BufferedReader(frames, BUFFER)
-    return file
+        return io.BufferedReader(_Frames(path), BUFFER)
+    return path.open("rb")
+
+
+class _Frames(io.RawIOBase):
+    """Zstandard frames, one after the other. Unlike the library's own reader, this one does not
+    take a frame that is cut off for the end of the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._pieces = self._decompressed()
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._left:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._left = memoryview(piece)
+        target = memoryview(buffer)
+        count = min(len(target), len(self._left))
+        target[:count] = self._left[:count]
+        self._left = self._left[count:]
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def _decompressed(self) -> Iterator[bytes]:
+        frame, unused = None, b""
+        while compressed := unused or self._file.read(io.DEFAULT_BUFFER_SIZE):
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            yield frame.decompress(compressed)
+            unused = frame.unused_data
+            frame = None if frame.eof else frame
+        if frame is not None:
+            raise EOFError("its last part is missing")
 
 
 def all_lines(path: Path) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tsgen.artifact import hash_file, hash_strings
-from tsgen.corpus.lines import decode, find_file, first_line, numbered_lines, stem_and_format
+from tsgen.corpus.lines import decode, find_file, first_line, stem_and_format
 from tsgen.corpus.problems import BadRecord, Problems
 from tsgen.corpus.sources import Layout, Source, file_source
 from tsgen.corpus.tables import Columns, document_table, id_and_text
@@ -75,7 +75,8 @@ def _document(width: int, line: bytes) -> Document:
 
 def _restricted(layout: Layout, ids_file: Path) -> Layout:
     """Only the documents with an id in the file, and only judgments of these."""
-    ids = {decode(line).strip() for _, line in numbered_lines(ids_file)}
+    lines = file_source(ids_file, lambda line: decode(line).strip())
+    ids = {name for _, name in lines.rows(Problems(skip_bad=False))}
     documents, qrels = layout.documents, layout.judgments
     return Layout(
         replace(

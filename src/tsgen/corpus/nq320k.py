@@ -58,8 +58,8 @@ def array_items(path: Path) -> Iterator[tuple[int, Any]]:
         try:
             item, position = decoder.raw_decode(buffer, position)
         except json.JSONDecodeError as error:
-            more = next(pieces, "") if _is_cut_off(error, buffer) else ""
-            if not more:
+            more = next(pieces, None) if _is_cut_off(error, buffer) else None
+            if more is None:
                 raise DataError(f"{path}: item {number}: {error.msg}; {_EXPECTED}") from None
             buffer, position = buffer[position:] + more, 0
             continue

@@ -85,14 +85,13 @@ class Fields:
 
     def document(self, record: dict[str, Any]) -> Document:
         """A record as a document; `BadRecord` says what it lacks."""
+        if not any(name in record for name in self.text):
+            raise BadRecord("missing text", _lacks_text(record, self.text))
         name = _id(_take(record, self.id), self.id)
-        title = _text(_take(record, self.title), "title") or ""
-        text = self._body(record)
-        if text is None and not title:
-            raise BadRecord("missing text", _lacks("text", self.text, record))
-        return Document(name, text or "", title, self._rest(record))
+        title = _text(_take(record, self.title), "title")
+        return Document(name, self._body(record), title, self._rest(record))
 
-    def _body(self, record: dict[str, Any]) -> str | None:
+    def _body(self, record: dict[str, Any]) -> str:
         if self.joined:
             parts = (_text(record.pop(name, None), name) for name in self.joined)
             return " ".join(part for part in parts if part)
@@ -129,7 +128,7 @@ def query_table(path: Path) -> Source[Query]:
 def id_and_text(line: bytes) -> Query:
     """A query written as `id<TAB>text`."""
     name, tab, text = decode(line).partition("\t")
-    if not tab:
+    if not tab or not name.strip():
         raise BadRecord("wrong columns", f"found {name[:60]!r}; expected an id, a tab, and a text")
     return Query(name.strip(), text.strip())
 
@@ -149,11 +148,10 @@ def json_object(line: bytes) -> dict[str, Any]:
 
 def query_record(record: dict[str, Any]) -> Query:
     """A record as a query."""
+    if not any(name in record for name in QUERY_TEXT_NAMES):
+        raise BadRecord("missing text", _lacks_text(record, QUERY_TEXT_NAMES))
     name = _id(_take(record, QUERY_ID_NAMES), QUERY_ID_NAMES)
-    text = _text(_take(record, QUERY_TEXT_NAMES), "text")
-    if text is None:
-        raise BadRecord("missing text", _lacks("text", QUERY_TEXT_NAMES, record))
-    return Query(name, text)
+    return Query(name, _text(_take(record, QUERY_TEXT_NAMES), "text"))
 
 
 def _table(
@@ -231,14 +229,13 @@ def _id(value: Any, names: Sequence[str]) -> str:
     raise BadRecord("missing id", f"found {found} as the id; expected it in {' or '.join(names)}")
 
 
-def _text(value: Any, what: str) -> str | None:
+def _text(value: Any, what: str) -> str:
     if value is None or isinstance(value, str):
-        return value
+        return value or ""
     raise BadRecord(
         "wrong type", f"the {what} is a {type(value).__name__}; expected a string in quotes"
     )
 
 
-def _lacks(what: str, names: Sequence[str], record: Mapping[str, Any]) -> str:
-    others = ", ".join(record) or "nothing else"
-    return f"no {what}: found {others}; expected {' or '.join(names)}"
+def _lacks_text(record: Mapping[str, Any], names: Sequence[str]) -> str:
+    return f"no text: found {', '.join(record) or 'nothing'}; expected {' or '.join(names)}"

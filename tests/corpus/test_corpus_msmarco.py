@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import pytest
+
+from tsgen.corpus.load import load
+from tsgen.corpus.tables import Columns
+from tsgen.errors import DataError
+from tsgen.records import Document
+
+
+def write(folder: Path, **files: str) -> Path:
+    for name, content in files.items():
+        (folder / name.replace("__", "-").replace("_", ".")).write_text(content)
+    return folder
+
+
+def test_passages(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path,
+        collection_tsv="0\tfirst passage\n1\tsecond\n",
+        queries_train_tsv="7\thow\n8\twhy\n",
+        queries_dev_small_tsv="9\twhen\n",
+        queries_dev_tsv="9\twhen\n10\twho\n",
+        qrels_train_tsv="7\t0\t1\t1\n",
+        qrels_dev_small_tsv="9\t0\t0\t1\n",
+    )
+    data = load(folder)
+    assert list(data.documents()) == [Document("0", "first passage"), Document("1", "second")]
+    assert sorted(data.queries()) == ["10", "7", "8", "9"]
+    assert data.splits == ["train", "dev.small"]
+    assert data.judgments("dev.small") == {"9": {"0": 1}}
+
+
+def test_documents_with_addresses_and_the_tracks_own_names(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path,
+        msmarco__docs_tsv="D1\thttps://a.org/x\tTitle\tthe body\n",
+        msmarco__doctrain__queries_tsv="1\twhat\n",
+        msmarco__doctrain__qrels_tsv="1 0 D1 1\n",
+    )
+    data = load(folder)
+    (document,) = data.documents()
+    assert document == Document("D1", "the body", "Title")
+    assert document.metadata == {"url": "https://a.org/x"}
+    assert data.judgments("train") == {"1": {"D1": 1}}
+
+
+def test_nq320k_in_this_form_has_title_abstract_content_and_ids_that_clash(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path,
+        collection_tsv="0\ttea\tTea is a drink.\tIt is hot.\n1\trye\t\tA grain.\n",
+        queries_train_tsv="0\twhat is tea\n",
+        queries_test_tsv="0\twhat is rye\n",
+        qrels_train_tsv="0\t0\t0\t1\n",
+        qrels_test_tsv="0\t0\t1\t1\n",
+    )
+    data = load(folder)
+    documents = list(data.documents())
+    assert documents[0] == Document("0", "Tea is a drink. It is hot.", "tea")
+    assert documents[1].text == "A grain."
+    assert data.queries()["train:0"].text == "what is tea"
+    assert data.judgments("test") == {"test:0": {"1": 1}}
+
+
+def test_ms300k_is_a_list_of_ids(tmp_path: Path) -> None:
+    files = {
+        "docs_tsv": "D1\thttp://a\tA\taa\nD2\thttp://b\tB\tbb\nD3\thttp://c\tC\tcc\n",
+        "queries_train_tsv": "1\tone\n2\ttwo\n",
+        "qrels_train_tsv": "1\t0\tD1\t1\n2\t0\tD2\t1\n",
+    }
+    whole = load(write(tmp_path, **files)).fingerprint
+    data = load(write(tmp_path, docids_txt="D3\nD1\n"))
+    assert [document.id for document in data.documents()] == ["D1", "D3"]
+    assert data.judgments("train") == {"1": {"D1": 1}}
+    assert len(data.problems) == 0
+    assert data.fingerprint != whole
+
+
+def test_columns_may_be_named(tmp_path: Path) -> None:
+    folder = write(tmp_path, collection_tsv="u\td1\ttext one\tx\ty\n", docids_txt="d1\n")
+    (document,) = load(folder, columns=Columns(id="2", text="3", metadata="1")).documents()
+    assert document == Document("d1", "text one")
+    assert document.metadata == {"1": "u"}
+
+
+def test_other_numbers_of_columns_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"collection\.tsv:1: found 1 columns; expected 2 \(id, text\)"
+    ):
+        load(write(tmp_path, collection_tsv="no tab\n"))
+    data = load(write(tmp_path, collection_tsv="1\tone\n2\ttwo\tmore\n"))
+    with pytest.raises(DataError, match=r"collection\.tsv:2: found 3 columns; expected 2"):
+        list(data.documents())
+
+
+def test_a_list_of_ids_that_is_not_text(tmp_path: Path) -> None:
+    folder = write(tmp_path, collection_tsv="1\tone\n")
+    (folder / "docids.txt").write_bytes(b"1\n\xff\n")
+    with pytest.raises(DataError, match=r"docids\.txt:2: after '' comes 0xff"):
+        load(folder)
+
+
+def test_a_document_without_an_id(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"collection\.tsv:1: found nothing in the first column"):
+        list(load(write(tmp_path, collection_tsv=" \tone\n")).documents())
