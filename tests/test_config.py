@@ -6,7 +6,7 @@ from typing import Self
 import pytest
 from pydantic import Field, ValidationError, model_validator
 
-from tsgen.config import StageConfig, read_toml
+from tsgen.config import StageConfig, read_settings, read_toml
 from tsgen.errors import ConfigError
 
 
@@ -91,3 +91,41 @@ def test_unreadable_file_is_named(tmp_path: Path) -> None:
         read_toml(tmp_path / "absent.toml")
     with pytest.raises(ConfigError, match="Is a directory"):
         read_toml(tmp_path)
+
+
+class Search(StageConfig):
+    beam: Beam = Beam()
+    plan: Beam | None = None
+
+
+@pytest.mark.parametrize("part", ["beam", "plan"])
+def test_unknown_key_in_a_table_names_the_nearest_there(part: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        Search.from_mapping({part: {"temprature": 1}})
+    assert f"unknown setting '{part}.temprature'; did you mean 'temperature'?" in str(error.value)
+
+
+def test_assignments_go_over_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text("[a]\nx = 1\ny = 2\n[a.deep]\nz = 3\n")
+    assignments = ["a.y=2.5", "a.deep.z = [1, 2]", "a.deep.w=true", "b.name=german", 'b.q="4"']
+    assert read_settings(path, assignments) == {
+        "a": {"x": 1, "y": 2.5, "deep": {"z": [1, 2], "w": True}},
+        "b": {"name": "german", "q": "4"},
+    }
+    assert read_settings(None, []) == {}
+    with pytest.raises(ConfigError, match="x = 1 is a value, not a table"):
+        read_settings(path, ["a.x.y=1"])
+
+
+@pytest.mark.parametrize("assignment", ["", "k1=3", "bm25.k1", "bm25.=3", ".k1=3", "a..b=3"])
+def test_assignment_of_another_form(assignment: str) -> None:
+    with pytest.raises(ConfigError, match=r"expected section\.key=value, e\.g\. bm25\.k1=1\.2"):
+        read_settings(None, [assignment])
+
+
+def test_settings_file_needs_tables(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text("k1 = 3\n")
+    with pytest.raises(ConfigError, match=r"k1 = 3; expected tables like \[k1\]"):
+        read_settings(path, [])

@@ -66,18 +66,26 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_settings(path: Path | None, assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Settings by section: the tables of a TOML file, then `section.key=value` on top of them."""
-    settings: dict[str, dict[str, Any]] = {}
+    """Settings by section: the tables of a TOML file, then `section.key=value` on top of them.
+
+    A longer path, `section.table.key=value`, reaches into a table of the section.
+    """
+    settings: dict[str, Any] = {}
     for section, table in (read_toml(path) if path else {}).items():
         if not isinstance(table, dict):
             raise ConfigError(f"{path}: {section} = {table!r}; expected tables like [{section}]")
         settings[section] = table
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
-        section, dot, key = name.strip().partition(".")
-        if not (equals and dot and section and key):
+        *path, key = name.strip().split(".")
+        if not (equals and path and key and all(path)):
             raise ConfigError(f"{assignment!r}: expected section.key=value, e.g. bm25.k1=1.2")
-        settings.setdefault(section, {})[key] = _value(value.strip())
+        table = settings
+        for part in path:
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"{assignment!r}: {part} = {table!r} is a value, not a table")
+        table[key] = _value(value.strip())
     return settings
 
 

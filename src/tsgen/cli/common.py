@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tsgen.progress import Reporter, reporting
 
 WIDE = 200  # columns for tables that go into a file or a pipe, where nothing wraps
 
@@ -41,9 +43,6 @@ LimitOption = Annotated[
 SkipBadOption = Annotated[
     bool, typer.Option("--skip-bad", help="Skip bad records and report how many there were.")
 ]
-
-ShowProgress = Callable[[str, int, int | None], None]
-"""Called with what is being done, how much is done, and of how many if that is known."""
 
 
 def results_console(json_target: str | None) -> Console:
@@ -78,22 +77,21 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def progress() -> Iterator[ShowProgress]:
-    """Bars on a terminal; elsewhere a line at most every ten seconds."""
-    if console.is_terminal:
-        with _bars() as bars:
-            yield _on_bars(bars)
-    else:
-        yield _as_lines()
+def progress() -> Iterator[Reporter]:
+    """Show what the stages report: bars on a terminal, elsewhere a line every ten seconds."""
+    with _bars() as bars:
+        reporter = _on_bars(bars) if console.is_terminal else _as_lines()
+        with reporting(reporter):
+            yield reporter
 
 
 def _bars() -> Progress:
     text = TextColumn("{task.description}")
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _on_bars(bars: Progress) -> ShowProgress:
+def _on_bars(bars: Progress) -> Reporter:
     tasks: dict[str, Any] = {}
 
     def show(what: str, done: int, total: int | None) -> None:
@@ -104,7 +102,7 @@ def _on_bars(bars: Progress) -> ShowProgress:
     return show
 
 
-def _as_lines(interval: float = 10.0) -> ShowProgress:
+def _as_lines(interval: float = 10.0) -> Reporter:
     last = time.monotonic()
 
     def show(what: str, done: int, total: int | None) -> None:

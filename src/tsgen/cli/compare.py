@@ -58,7 +58,7 @@ def compare(
     from tsgen.evaluate.tables import to_rich
 
     source = load(data, qrels=qrels, skip_bad=skip_bad)
-    with progress() as show:
+    with progress():
         result = compare_systems(
             source,
             [name.strip() for name in systems.split(",") if name.strip()],
@@ -69,7 +69,6 @@ def compare(
             configs=read_settings(config, settings or []),
             runs_dir=runs,
             title=f"{source.name}, {qrels}, {split}",
-            progress=show,
         )
     if skip_bad:
         console.print(source.problems.summary())

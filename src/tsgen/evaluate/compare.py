@@ -5,11 +5,11 @@ What was fitted and searched before is taken from the cache; what was killed goe
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from tsgen.artifact import hash_strings, stage, stage_key
 from tsgen.config import StageConfig
@@ -19,15 +19,13 @@ from tsgen.errors import ConfigError, nearest
 from tsgen.evaluate.comparison import SystemComparison
 from tsgen.evaluate.metrics import evaluate_groups
 from tsgen.evaluate.runs import write_trec
-from tsgen.records import Document, Query, Run
+from tsgen.progress import show
+from tsgen.records import Query, Run
 from tsgen.retrieve.registry import System, system, system_names
 from tsgen.retrieve.searching import keep_run, read_kept_run
 from tsgen.version import __version__
 
 TRAINING_SPLITS = ("train", "dev")  # what a system that trains may look at
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with what is being done, how much is done, and of how many if that is known."""
 
 
 def compare(
@@ -42,7 +40,6 @@ def compare(
     configs: Mapping[str, Mapping[str, Any]] | None = None,
     runs_dir: Path | None = None,
     title: str | None = None,
-    progress: Progress = lambda _what, _done, _total: None,
 ) -> SystemComparison:
     """Fit or load each system, search for the split's queries, and score the hits.
 
@@ -52,7 +49,7 @@ def compare(
     chosen = _with_settings(systems, configs or {})
     judgments = dict(islice(data.judgments(split).items(), limit))
     queries = [data.queries()[id] for id in judgments]
-    bench = _Bench(data, queries, k, seed, cache or default_cache(), progress)
+    bench = _Bench(data, queries, k, seed, cache or default_cache())
     runs = {each.name: bench.run(each, settings) for each, settings in chosen}
     if runs_dir is not None:
         for name, run in runs.items():
@@ -104,7 +101,6 @@ class _Bench:
     k: int
     seed: int
     cache: Path
-    progress: Progress
 
     def run(self, each: System, settings: StageConfig) -> Run:
         """A system's hits for all queries, from the cache as far as they are there."""
@@ -114,7 +110,7 @@ class _Bench:
             keep_run(each.load(fitted), self.queries, self.k, folder, watch)
 
         def watch(done: int) -> None:
-            self.progress(f"{each.name}: queries", done, len(self.queries))
+            show(f"{each.name}: queries", done, len(self.queries))
 
         texts = hash_strings(*(part for q in self.queries for part in (q.id, q.text)))
         inputs = {"retriever": key, "queries": texts}
@@ -124,10 +120,7 @@ class _Bench:
 
     def _fit(self, each: System, settings: StageConfig) -> tuple[Path, str]:
         def fit(folder: Path) -> None:
-            each.fit(cast(DataSet, _Watched(self.data, watch)), settings, self.seed, folder)
-
-        def watch(done: int) -> None:
-            self.progress(f"{each.name}: documents", done, None)
+            each.fit(self.data, settings, self.seed, folder)
 
         inputs = {"documents": self.data.fingerprint, "tsgen": __version__}
         for split in TRAINING_SPLITS if each.trains else ():
@@ -150,21 +143,3 @@ class _Bench:
         folder = self.cache / data / f"{label}-{key[:12]}"
         stage(folder, work, kind=kind, config=config, inputs=inputs, seed=seed)
         return folder, key
-
-
-class _Watched:
-    """A data set that tells how many documents were read from it."""
-
-    def __init__(self, data: DataSet, show: Callable[[int], None]) -> None:
-        self._data = data
-        self._show = show
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._data, name)
-
-    def documents(self) -> Iterator[Document]:
-        """The data set's documents; every thousandth is counted aloud."""
-        for number, document in enumerate(self._data.documents(), 1):
-            yield document
-            if number % 1000 == 0:
-                self._show(number)

@@ -19,6 +19,7 @@ from pydantic import Field, field_validator
 
 from tsgen.config import StageConfig
 from tsgen.errors import nearest
+from tsgen.progress import show
 
 SETTINGS, WORDS, ARRAYS = "settings.json", "words.json", ("offsets", "documents", "scores", "floor")
 NO_DOCUMENT = -1
@@ -92,7 +93,11 @@ class LexicalIndex:
         """Index a stream of texts; only their word ids are held, never the texts."""
         config = config or LexicalConfig()
         words = _WordIds(config)
-        documents = [words.read(text) for text in texts]
+        documents = []
+        for text in texts:
+            documents.append(words.read(text))
+            if len(documents) % 1000 == 0:
+                show("lexical index: documents", len(documents))
         return cls(config, words, _weigh(documents, len(words.stems), config), len(documents))
 
     def top_k(
