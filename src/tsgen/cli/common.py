@@ -30,7 +30,7 @@ DataArgument = Annotated[
     ),
 ]
 QrelsOption = Annotated[
-    str, typer.Option("--qrels", metavar="FOLDER", help="The folder of judgments inside DATA.")
+    str, typer.Option("--qrels", metavar="FOLDER", help="A folder of judgments, in DATA or any path.")
 ]
 SplitOption = Annotated[str, typer.Option("--split", help="The judgments to evaluate on.")]
 JsonOption = Annotated[

@@ -17,9 +17,10 @@ def irds(name: str, columns: Columns | None) -> Layout:
     """A set with judgments of its own is one split; of another, each set one level below it that
     has judgments is a split: `irds:beir/scifact` has train and test."""
     hub = library("ir_datasets", f"irds:{name}")
-    if name not in hub.registry:
-        raise DataError(f"irds:{name}: ir_datasets has no such set; {_hint(hub, name)}")
-    whole = hub.load(name)
+    try:
+        whole = hub.load(name)
+    except KeyError:
+        raise DataError(f"irds:{name}: ir_datasets has no such set; {_hint(hub, name)}") from None
     if not whole.has_docs():
         raise DataError(f"irds:{name}: it has no documents; expected a set that has some.")
     columns = columns or Columns()
