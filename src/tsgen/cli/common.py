@@ -30,7 +30,7 @@ DataArgument = Annotated[
     ),
 ]
 QrelsOption = Annotated[
-    str, typer.Option("--qrels", metavar="FOLDER", help="A folder of judgments, in DATA or any path.")
+    str, typer.Option("--qrels", metavar="FOLDER", help="Judgments: a folder in DATA or a path.")
 ]
 SplitOption = Annotated[str, typer.Option("--split", help="The judgments to evaluate on.")]
 JsonOption = Annotated[
