@@ -6,7 +6,7 @@ from typing import Self
 import pytest
 from pydantic import Field, ValidationError, model_validator
 
-from tsgen.config import StageConfig, read_settings, read_toml
+from tsgen.config import StageConfig, preset, read_settings, read_toml
 from tsgen.errors import ConfigError
 
 
@@ -129,3 +129,17 @@ def test_settings_file_needs_tables(tmp_path: Path) -> None:
     path.write_text("k1 = 3\n")
     with pytest.raises(ConfigError, match=r"k1 = 3; expected tables like \[k1\]"):
         read_settings(path, [])
+
+
+def test_a_file_goes_over_the_preset_table_by_table(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("[weigher.training]\nepochs = 7\n")
+    settings = read_settings(file, ["weigher.training.negatives=5"], base="cpu")
+    expected = preset("cpu")
+    expected["weigher"]["training"] |= {"epochs": 7, "negatives": 5}
+    assert settings == expected
+
+
+def test_unknown_preset_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'cpu'"):
+        preset("cpuu")

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self, get_args
 
@@ -65,23 +66,42 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 
-def read_settings(path: Path | None, assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Settings by section: the tables of a TOML file, then `section.key=value` on top of them.
+def preset(name: str) -> dict[str, Any]:
+    """The tables of a preset that comes with the package."""
+    folder = files("tsgen.presets")
+    known = {Path(file.name).stem: file for file in folder.iterdir() if file.name.endswith(".toml")}
+    if name not in known:
+        raise ConfigError(f"unknown preset {name!r}; {nearest(name, known)}")
+    return tomllib.loads(known[name].read_text(encoding="utf-8"))
 
-    A longer path, `section.table.key=value`, reaches into a table of the section.
+
+def _merge(into: dict[str, Any], table: Mapping[str, Any]) -> None:
+    """Put a table's values over another's, tables inside them alike."""
+    for key, value in table.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = value
+
+
+def read_settings(
+    path: Path | None, assignments: Iterable[str], base: str | None = None
+) -> dict[str, dict[str, Any]]:
+    """Settings by section: those of the preset `base`, over them the tables of a TOML file, over
+    them `section.key=value`; a longer path, `section.table.key=value`, reaches into tables.
     """
-    settings: dict[str, Any] = {}
+    settings = preset(base) if base else {}
     for section, table in (read_toml(path) if path else {}).items():
         if not isinstance(table, dict):
             raise ConfigError(f"{path}: {section} = {table!r}; expected tables like [{section}]")
-        settings[section] = table
+        _merge(settings.setdefault(section, {}), table)
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
-        *path, key = name.strip().split(".")
-        if not (equals and path and key and all(path)):
+        *tables, key = name.strip().split(".")
+        if not (equals and tables and key and all(tables)):
             raise ConfigError(f"{assignment!r}: expected section.key=value, e.g. bm25.k1=1.2")
         table = settings
-        for part in path:
+        for part in tables:
             table = table.setdefault(part, {})
             if not isinstance(table, dict):
                 raise ConfigError(f"{assignment!r}: {part} = {table!r} is a value, not a table")

@@ -21,6 +21,7 @@ NAMES = [f"t{letter}" for letter in "abcdefgh"]
 TEXTS = [f"{name} white. bread {NAMES[(i + 1) % 8]}" for i, name in enumerate(NAMES)]
 PAIRS = [Pair(f"{name} bread", i) for i, name in enumerate(NAMES)]
 SETTINGS = {"learning_rate": 3e-3, "head_learning_rate": 1e-2, "batch_size": 4, "validate_every": 4}
+SETTINGS["window"] = 32
 
 
 def make(tiny_bert: Path) -> Weigher:

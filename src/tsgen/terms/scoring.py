@@ -5,13 +5,16 @@ Only words that some query of the batch contains can match, so only those are we
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tsgen.terms.align import Aligned
+from tsgen.terms.align import Aligned, Aligner
 from tsgen.terms.weigher import Weigher
+from tsgen.terms.words import Splitter
 
 CHUNK = 16  # windows of like length encoded together
 
@@ -27,44 +30,40 @@ class Text:
     prior: NDArray[np.float32]  # [W]
 
 
-class Vocabulary:
-    """Numbers for terms (stems, when stemming), given out as they come."""
-
-    def __init__(self, weigher: Weigher) -> None:
-        self._weigher = weigher
-        self._numbers: dict[str, int] = {}
-
-    def documents(self, texts: Sequence[str]) -> list[Text]:
-        """Prepare documents, with the weigher's prior."""
-        impact, splitter = self._weigher.impact, self._weigher.splitter
-        heads = self._weigher.documents.heads(texts)
-        if impact is None:
-            return [self._text(head, None) for head in heads]
-        priors = (impact.of(splitter, text) for text in texts)
-        return [self._text(head, prior) for head, prior in zip(heads, priors, strict=True)]
-
-    def queries(self, texts: Sequence[str]) -> list[Text]:
-        """Prepare queries."""
-        return [self._text(head, None) for head in self._weigher.queries.heads(texts)]
-
-    def _text(self, head: Aligned, prior: dict[str, float] | None) -> Text:
-        keys = [self._weigher.splitter.key(word) for word in head.words]
-        numbers = [self._numbers.setdefault(key, len(self._numbers)) for key in keys]
-        weights = np.ones(len(keys)) if prior is None else [prior[key] for key in keys]
-        return Text(
-            head.tokens,
-            head.first,
-            head.last,
-            np.asarray(numbers, np.int64),
-            np.asarray(weights, np.float32),
-        )
+def documents(
+    weigher: Weigher, texts: Sequence[str], aligner: Aligner | None = None
+) -> list[Text]:
+    """Prepare documents, with the weigher's prior; `aligner` may have another window."""
+    heads = (aligner or weigher.documents).heads(texts)
+    if weigher.impact is None:
+        return [_text(head, weigher.splitter, None) for head in heads]
+    priors = [weigher.impact.of(weigher.splitter, text) for text in texts]
+    return [_text(head, weigher.splitter, p) for head, p in zip(heads, priors, strict=True)]
 
 
-def scores(weigher: Weigher, queries: Sequence[Text], documents: Sequence[Text]) -> torch.Tensor:
+def queries(weigher: Weigher, texts: Sequence[str]) -> list[Text]:
+    """Prepare queries."""
+    return [_text(head, weigher.splitter, None) for head in weigher.queries.heads(texts)]
+
+
+def _text(head: Aligned, splitter: Splitter, prior: dict[str, float] | None) -> Text:
+    keys = [splitter.key(word) for word in head.words]
+    weights = np.ones(len(keys)) if prior is None else [prior[key] for key in keys]
+    numbers = np.asarray([_number(key) for key in keys], np.int64)
+    return Text(head.tokens, head.first, head.last, numbers, np.asarray(weights, np.float32))
+
+
+@lru_cache(maxsize=2**20)
+def _number(key: str) -> int:
+    """A 63-bit number for a term, the same in every process."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) >> 1
+
+
+def scores(weigher: Weigher, asked: Sequence[Text], found: Sequence[Text]) -> torch.Tensor:
     """s(Q, D) [Q, D] for every query and document."""
-    shared = np.unique(np.concatenate([query.words for query in queries]))  # [K]
-    left = _weights(weigher, queries, shared)  # [Q, K]
-    return left @ _weights(weigher, documents, shared).T
+    shared = np.unique(np.concatenate([query.words for query in asked]))  # [K]
+    left = _weights(weigher, asked, shared)  # [Q, K]
+    return left @ _weights(weigher, found, shared).T
 
 
 def _weights(weigher: Weigher, texts: Sequence[Text], shared: NDArray[np.int64]) -> torch.Tensor:

@@ -21,6 +21,7 @@ from tsgen.checkpoint import load_checkpoint, load_weights, save_checkpoint, sav
 from tsgen.config import StageConfig
 from tsgen.queries.pairs import Pair
 from tsgen.terms import scoring
+from tsgen.terms.align import Aligner
 from tsgen.terms.scoring import Text, scores
 from tsgen.terms.weigher import Weigher
 
@@ -34,6 +35,7 @@ class WeigherTraining(StageConfig):
     negatives: int = Field(default=7, ge=1)  # M
     in_batch: bool = False
     batch_size: int = Field(default=16, ge=1)
+    window: int = Field(default=512, ge=8)  # a document's first so many tokens are trained on
     epochs: int = Field(default=3, ge=0)
     learning_rate: float = Field(default=5e-5, gt=0)  # of the encoder
     head_learning_rate: float = Field(default=1e-3, gt=0)  # of the MLP
@@ -97,6 +99,7 @@ class _Trainer:
         self.folder, self.report = folder, report
         self.answers = training.answers()
         self.prepared: dict[int, Text] = {}
+        self.aligner = Aligner(weigher.splitter, weigher.tokenizer, config.window, 0)
         self.optimizer = _optimizer(weigher, config)
         self.steps = -(-len(training.pairs) // config.batch_size) * config.epochs
         self.best, self.misses = -1.0, 0
@@ -169,15 +172,18 @@ class _Trainer:
     def _positives(self, pairs: Sequence[Pair]) -> list[Text]:
         own = self._documents([pair.document for pair in pairs])
         cut = {i: pair.text for i, pair in enumerate(pairs) if pair.text is not None}
-        for i, text in zip(cut, scoring.documents(self.weigher, list(cut.values())), strict=True):
+        for i, text in zip(cut, self._prepare(list(cut.values())), strict=True):
             own[i] = text
         return own
 
     def _documents(self, positions: Sequence[int] | NDArray[np.int64]) -> list[Text]:
         new = sorted({int(p) for p in positions} - self.prepared.keys())
-        texts = scoring.documents(self.weigher, [self.texts[p] for p in new])
+        texts = self._prepare([self.texts[p] for p in new])
         self.prepared.update(zip(new, texts, strict=True))
         return [self.prepared[int(p)] for p in positions]
+
+    def _prepare(self, texts: Sequence[str]) -> list[Text]:
+        return scoring.documents(self.weigher, texts, self.aligner)
 
     def _validate(self, step: int) -> float:
         mrr = self._mean_reciprocal_rank()

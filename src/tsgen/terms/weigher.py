@@ -3,9 +3,9 @@
     e_i = BERT([t_1 … t_n])[i],   w_i = softplus(MLP(e_i)) · prior(t_i)
 
 A word of several subwords takes the mean of their states; a word that occurs several times takes
-its largest weight. Documents and queries share the model. The paper has no prior (`prior = "none"`).
-`prior = "bm25"` multiplies a document word's weight by its BM25 impact, so that an untrained
-weigher is BM25 itself and training corrects it: the better choice where training is short.
+its largest weight. Documents and queries share the model. The paper has no prior: `prior = "none"`.
+With `prior = "bm25"` a document word's weight is multiplied by its BM25 impact, so that an
+untrained weigher is BM25 itself and training corrects it: better where training is short.
 """
 
 import json

@@ -1,0 +1,1 @@
+"""Settings that go together, as TOML files with a table for each stage or system."""
