@@ -10,7 +10,7 @@ from tsgen.artifact import stage
 from tsgen.config import StageConfig
 from tsgen.errors import ArtifactError, ConfigError
 from tsgen.retrieve import registry
-from tsgen.retrieve.registry import System, register, system, system_names
+from tsgen.retrieve.registry import System, system, system_names
 from tsgen.retrieve.saved import open_retriever
 
 
@@ -42,9 +42,9 @@ class Nothing(StageConfig):
 def test_saved_retriever_is_opened_by_its_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "_SYSTEMS", dict(registry._SYSTEMS))
     opened: list[Path] = []
-    register(System("toy", Nothing, lambda *_: None, opened.append))  # type: ignore[arg-type]
+    toy = System("toy", Nothing, lambda *_: None, opened.append)
+    monkeypatch.setitem(registry._SYSTEMS, "toy", toy)
     stage(tmp_path / "toy", lambda folder: None, kind="toy", config=Nothing(), inputs={})
     open_retriever(tmp_path / "toy")
     assert opened == [tmp_path / "toy"]
