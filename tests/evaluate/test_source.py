@@ -108,8 +108,9 @@ def test_a_saved_retriever(data: Path, engine: Path) -> None:
 
 def test_limit_takes_the_first_judged_queries(data: Path, engine: Path, run_file: Path) -> None:
     for source in (engine, run_file):
-        table = evaluate_source(source, load(data), limit=2)
-        assert table.rows[0].values[:2] == [2, pytest.approx(1.5 / 2)]
+        table = evaluate_source(source, load(data), limit=1)
+        assert table.rows[0].values[:2] == [1, pytest.approx(1.0)]
+    assert table.notes["not judged"].startswith("1 queries")  # not those beyond the limit
 
 
 def test_without_training_judgments_there_is_one_row(data: Path, run_file: Path) -> None:

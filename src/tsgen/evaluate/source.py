@@ -30,8 +30,11 @@ def evaluate_source(
     Rows: all queries; seen and unseen ones, where the data set's training judgments tell them
     apart. `limit` takes the first so many judged queries. `title` heads the table.
     """
-    judgments = dict(islice(data.judgments(split).items(), limit))
-    run = _run(source, data, judgments)
+    judged = data.judgments(split)
+    judgments = dict(islice(judged.items(), limit))
+    beyond_limit = judged.keys() - judgments.keys()
+    found = _run(source, data, judgments)
+    run = {id: hits for id, hits in found.items() if id not in beyond_limit}
     scores = evaluate_groups(run, judgments, query_groups(data, split))
     _check_documents(source, data, run, scores[ALL])
     result = SystemComparison(
