@@ -62,6 +62,7 @@ def write_json(target: str | None, value: Any) -> None:
     data = orjson.dumps(value, default=_plain, option=options | orjson.OPT_APPEND_NEWLINE)
     if target == "-":
         sys.stdout.write(data.decode())
+        sys.stdout.flush()  # a reader that has gone is noticed here, not at exit
         return
     with write_beside(Path(target)) as beside:
         beside.write_bytes(data)

@@ -3,16 +3,19 @@
 Verbs import what is heavy inside their bodies, so that `tsgen --help` answers at once.
 """
 
-import os
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from tsgen.cli.common import console, output
+from tsgen.cli.compare import compare
+from tsgen.cli.data import data
+from tsgen.cli.evaluate import evaluate
+from tsgen.cli.inspect import inspect
+from tsgen.cli.split import split
+from tsgen.cli.terms import terms
 from tsgen.errors import TsgenError
 from tsgen.version import __version__
 
@@ -23,9 +26,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for verb in ("compare", "evaluate", "data", "split", "terms", "inspect"):
-    if find_spec(f"tsgen.cli.{verb}"):
-        app.command()(getattr(import_module(f"tsgen.cli.{verb}"), verb))
+for verb in (compare, evaluate, data, split, terms, inspect):
+    app.command()(verb)
 
 
 def _print_version(wanted: bool) -> None:
@@ -52,20 +54,13 @@ def run() -> None:
         app()
     except TsgenError as error:
         _fail(str(error))
-    except BrokenPipeError:
-        _close_quietly()
     except OSError as error:  # a full disk, a missing permission: the user's to mend, not a bug
-        _fail(f"{error.filename or 'input/output'}: {error.strerror or error}")
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}")
     except KeyboardInterrupt:
         sys.exit(130)
 
 
 def _fail(message: str) -> None:
     console.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
-    sys.exit(1)
-
-
-def _close_quietly() -> None:
-    """The reader of our output has gone: stop without a complaint at exit either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)

@@ -140,7 +140,7 @@ class LexicalIndex:
         words = _WordIds(config)
         stems = orjson.loads((folder / WORDS).read_bytes())
         words.stems = {stem: number for number, stem in enumerate(stems)}
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
+        arrays = {name: _map(folder / f"{name}.npy") for name in ARRAYS}
         return cls(config, words, arrays, settings["size"])
 
 
@@ -151,6 +151,11 @@ def top_documents(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
         values = scores[found]
         found = found[values >= np.partition(values, -k)[-k]]  # k or more: ties at the edge
     return found[np.argsort(-scores[found], kind="stable")[:k]]
+
+
+def _map(path: Path) -> NDArray[np.generic]:
+    """A file's array, memory-mapped; a plain view, because slicing a `memmap` is slow."""
+    return np.asarray(np.load(path, mmap_mode="r"))
 
 
 def _stemmer(config: LexicalConfig) -> Callable[[str], str]:

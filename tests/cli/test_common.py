@@ -1,0 +1,92 @@
+"""What the verbs share: JSON that is complete or not there, progress for terminals and logs."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from tsgen.cli import common
+from tsgen.cli.common import output, progress, results_console, write_json
+from tsgen.progress import show
+
+
+@dataclass
+class Figures:
+    mean: float
+    ranks: "np.ndarray[tuple[int], np.dtype[np.int32]]"
+
+
+VALUES = {
+    "numpy": np.float64(0.5),
+    "figures": Figures(0.25, np.array([1, 2], np.int32)),
+    "proxy": MappingProxyType({"a": 1}),
+    "set": {"b", "a"},
+    "path": Path("x"),
+    "tuple": (1, None),
+    3: "number",
+}
+PLAIN = {
+    "numpy": 0.5,
+    "figures": {"mean": 0.25, "ranks": [1, 2]},
+    "proxy": {"a": 1},
+    "set": ["a", "b"],
+    "path": "x",
+    "tuple": [1, None],
+    "3": "number",
+}
+
+
+def test_json_to_a_file(tmp_path: Path) -> None:
+    write_json(str(tmp_path / "deep" / "out.json"), VALUES)
+    assert json.loads((tmp_path / "deep" / "out.json").read_text()) == PLAIN
+    assert len(list((tmp_path / "deep").iterdir())) == 1
+
+
+def test_json_to_stdout_or_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
+    write_json(None, VALUES)
+    assert capsys.readouterr().out == ""
+    write_json("-", VALUES)
+    assert json.loads(capsys.readouterr().out) == PLAIN
+
+
+def test_failed_json_leaves_the_old_file(tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    target.write_text("old")
+    with pytest.raises(TypeError):
+        write_json(str(target), {"bad": {("tuple", "key"): 1}})
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_tables_leave_stdout_to_json() -> None:
+    assert results_console("-") is common.console
+    assert results_console("out.json") is output
+    assert results_console(None) is output
+
+
+def test_progress_in_a_log_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 3.0, 11.0, 11.0, 15.0, 22.0, 22.0])
+    monkeypatch.setattr(common.time, "monotonic", lambda: next(clock))
+    with progress():
+        show("reading", 10, 5000)
+        show("reading", 2000, 5000)
+        show("reading", 3000, 5000)
+        show("thinking", 7, None)
+    show("afterwards", 1, None)
+    assert capsys.readouterr().err == "reading: 2,000 of 5,000\nthinking: 7\n"
+
+
+def test_progress_on_a_terminal_is_bars(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(common, "console", common.Console(stderr=True, force_terminal=True))
+    with progress():
+        show("reading", 10, 5000)
+        show("reading", 2000, 5000)
+    text = capsys.readouterr().err
+    assert "reading" in text
+    assert "2000/5000" in text
