@@ -1,8 +1,10 @@
 """The stage that gives every document of a data set its term set."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import orjson
 from pydantic import Field
 
@@ -19,7 +21,7 @@ from tsgen.terms.weights import WeightsKind, weights_kind
 from tsgen.terms.words import Splitter, WordsConfig
 
 KIND = "term-sets"
-FACTS = "selection.json"  # N, and how many documents had to move
+FACTS = "selection.json"
 FIRST = "doc_first"  # [D] the first document with the same set: the duplicates
 
 
@@ -32,32 +34,61 @@ class TermsConfig(StageConfig):
     options: dict[str, Any] = Field(default_factory=dict)  # settings of the chosen weights
 
 
+def terms_config(settings: Mapping[str, Mapping[str, Any]]) -> TermsConfig:
+    """From the tables of a settings file: [terms], and the table of the weights it chooses."""
+    terms = dict(settings.get("terms", {}))
+    kind = weights_kind(str(terms.get("weights", TermsConfig().weights)))
+    terms.setdefault("options", settings.get(kind.table or kind.name, {}))
+    return TermsConfig.from_mapping(terms, source="[terms]")
+
+
 def select_terms(data: DataSet, config: TermsConfig, out: Path, seed: int = 0) -> TermSets:
     """Weigh every word, select T(D) for every document, write them to `out` and open it.
 
     The same inputs skip the work; an interrupted run goes on after its last finished piece.
     """
-    kind = weights_kind(config.weights)
-    options = kind.config.from_mapping(config.options, source=f"options of {kind.name!r}")
+    kind, options = _kind(config)
     resolved = config.model_copy(update={"options": options.model_dump(mode="json")})
 
     def work(folder: Path) -> None:
-        splitter = Splitter(config.words)
-        weights = kind.build(data, splitter, options, seed, folder)
-        weighed = weigh_corpus(data.documents(), weights, folder, _show)
-        candidates = rank(weighed, splitter.key)
+        candidates = weigh(data, config, folder, seed)
         selection = select(candidates, None if config.n == "auto" else config.n)
-        _write(candidates, selection, folder)
+        _write(term_sets(candidates, selection), selection, folder)
         remove_pieces(folder)
 
     stage(out, work, kind=KIND, config=resolved, inputs=_inputs(data, kind), seed=seed)
     return TermSets.load(out)
 
 
+def weigh(data: DataSet, config: TermsConfig, folder: Path, seed: int = 0) -> Candidates:
+    """Every document's terms by weight, before N comes in; `folder` keeps finished pieces."""
+    kind, options = _kind(config)
+    splitter = Splitter(config.words)
+    weights = kind.build(data, splitter, options, seed, folder)
+    return rank(weigh_corpus(data.documents(), weights, folder, _show), splitter.key)
+
+
+def term_sets(candidates: Candidates, selection: Selection) -> TermSets:
+    """What was selected, with the postings."""
+    chosen = selection.offsets, selection.terms, selection.weights
+    return TermSets.build(candidates.document_ids, candidates.spellings, *chosen)
+
+
 def open_term_sets(folder: Path) -> TermSets:
     """The term sets of a folder that `select_terms` wrote, its files checked."""
     open_artifact(folder, KIND)
     return TermSets.load(folder)
+
+
+def summary(folder: Path) -> dict[str, int]:
+    """What selection counted: documents, N, vocabulary, documents moved, duplicates of another."""
+    facts: dict[str, int] = orjson.loads((folder / FACTS).read_bytes())
+    return facts
+
+
+def _kind(config: TermsConfig) -> tuple[WeightsKind, StageConfig]:
+    kind = weights_kind(config.weights)
+    return kind, kind.config.from_mapping(config.options, source=f"settings of {kind.name!r}")
 
 
 def _inputs(data: DataSet, kind: WeightsKind) -> dict[str, str]:
@@ -70,14 +101,14 @@ def _show(documents: int) -> None:
     show("weighing documents", documents)
 
 
-def _write(candidates: Candidates, selection: Selection, folder: Path) -> None:
-    TermSets.build(
-        candidates.document_ids,
-        candidates.spellings,
-        selection.offsets,
-        selection.terms,
-        selection.weights,
-    ).save(folder)
+def _write(sets: TermSets, selection: Selection, folder: Path) -> None:
+    sets.save(folder)
     save_array(folder, FIRST, selection.first)
-    facts = {"n": selection.n, "moved": selection.moved}
+    facts = {
+        "documents": len(sets),
+        "n": selection.n,
+        "vocabulary": len(sets.vocabulary),
+        "moved": selection.moved,
+        "duplicates": int((selection.first != np.arange(len(sets))).sum()),
+    }
     (folder / FACTS).write_bytes(orjson.dumps(facts))

@@ -33,6 +33,7 @@ class WeightsKind:
     config: type[StageConfig]
     build: Callable[[DataSet, Splitter, Any, int, Path], Weights]
     trains: bool = False  # uses the training judgments, so the term sets depend on them
+    table: str = ""  # of its settings in a file, if that is not its name
 
 
 _FILES = {

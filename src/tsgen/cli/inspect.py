@@ -1,0 +1,43 @@
+"""`tsgen inspect`: the audit of a folder of term sets."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tsgen.cli.common import JsonOption, results_console, write_json
+
+
+def inspect(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="What `tsgen terms` wrote.", show_default=False),
+    ],
+    tokenizer: Annotated[
+        str, typer.Option(help="A tokenizer.json, a folder with one, or a hub name.")
+    ] = "minilm",
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Plot the term frequencies (.png, .svg).")
+    ] = None,
+    json: JsonOption = None,
+) -> None:
+    """Check that every document can be reached by its terms and only it, and print the figures.
+
+    Exits with 1 if a document is unreachable.
+
+    Example: `tsgen inspect runs/wiki-terms --json - --plot frequencies.png`
+    """
+    from tsgen.cli.audit_table import audit_table
+    from tsgen.docids.audit import audit, term_frequencies
+    from tsgen.docids.term_set import TermSets
+
+    found = audit(folder, tokenizer)
+    results_console(json).print(audit_table(found))
+    write_json(json, found)
+    if plot is not None:
+        from tsgen.evaluate.plots import frequency_plot
+
+        name = f"{found.weights}, N = {found.n}"
+        frequency_plot(plot, {name: term_frequencies(TermSets.load(folder))}, title=folder.name)
+    if found.unreachable:
+        raise typer.Exit(1)

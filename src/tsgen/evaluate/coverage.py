@@ -1,0 +1,30 @@
+"""Coverage: how many of a query's words are among the terms of the document it should find."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tsgen.corpus.dataset import DataSet
+from tsgen.docids.term_set import TermSets
+from tsgen.terms.words import Splitter
+
+
+def coverage(sets: TermSets, data: DataSet, split: str, splitter: Splitter) -> float:
+    """The mean over queries of |words(Q) ∩ T(D)| / |words(Q)|, averaged over the relevant D of Q.
+
+    Words are compared by the splitter's key and counted once; stop words are not counted, and a
+    query of nothing else is left out.
+    """
+    queries, numbers = data.queries(), sets.document_numbers()
+    shares = []
+    for query, grades in data.judgments(split).items():
+        words = _keys(splitter, splitter.spellings(queries[query].text))
+        relevant = [numbers[document] for document, grade in grades.items() if grade > 0]
+        if words and relevant:
+            found = [words & _keys(splitter, sets.term_set(d).terms) for d in relevant]
+            shares.append(np.mean([len(both) for both in found]) / len(words))
+    return float(np.mean(shares)) if shares else 0.0
+
+
+def _keys(splitter: Splitter, words: Iterable[str]) -> set[str]:
+    return {splitter.key(word) for word in words}
