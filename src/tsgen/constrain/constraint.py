@@ -28,6 +28,13 @@ class Ragged:
     offsets: Int
     values: Int32
 
+    def take(self, picks: Int) -> "Ragged":
+        """Some of the rows, in the order of `picks`."""
+        lengths = np.diff(self.offsets)[picks]
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        shift = np.repeat(self.offsets[:-1][picks] - offsets[:-1], lengths)
+        return Ragged(offsets, self.values[np.arange(offsets[-1]) + shift])
+
 
 @dataclass(frozen=True, slots=True)
 class Cursor:

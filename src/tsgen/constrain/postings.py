@@ -206,7 +206,7 @@ class PostingsConstraint:
         offsets, found = valid.of_length(
             frontier.index, frontier.documents, self._offsets, self._of_length(held, frontier)
         )
-        return _take(Ragged(offsets, found), frontier.set_of)
+        return Ragged(offsets, found).take(frontier.set_of)
 
     def valid(self, frontier: SetFrontier) -> Int:
         """[R] |Y|."""
@@ -275,11 +275,3 @@ def _listed(pool: Ragged) -> Documents:
     none = np.zeros((len(low), 0), dtype=np.int32)
     form = np.full(len(low), LISTED, dtype=np.int8)
     return Documents(none, form, low, high, high - low, fixed(pool.values, np.int32))
-
-
-def _take(rows: Ragged, picks: Int) -> Ragged:
-    """Some rows of a ragged table, in the order of `picks`."""
-    lengths = np.diff(rows.offsets)[picks]
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-    return Ragged(offsets, rows.values[np.repeat(rows.offsets[:-1][picks], lengths) + within])

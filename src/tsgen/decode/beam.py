@@ -1,0 +1,169 @@
+"""The beam search, for every kind of identifier: Algorithm 1 of the paper.
+
+Deviations from the paper's text, each for a reason:
+- Hypotheses compete after equally many finished units. Within a unit, partial spellings go on while
+  finished ones wait, so a whole term is never compared with half of another one.
+- Equal sets reached in different orders share one place (`merge`), unless told otherwise.
+- A document is found when its whole set was generated, even if other documents go on, and only
+  then: all scores are those of complete identifiers. A hypothesis that no document goes on from
+  takes no place among the B that do; the next best ones, up to 2 B, move up.
+- What can no longer reach the best k is dropped. Scores only fall, so this changes no answer.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged
+from tsgen.decode.candidates import Candidates, rank_within
+from tsgen.decode.config import DecodeConfig
+from tsgen.decode.expand import Wanted, expand
+from tsgen.decode.found import Found, Hits, Step, Trail
+from tsgen.decode.merge import merge
+from tsgen.decode.score import Scorer
+from tsgen.decode.select import Float
+from tsgen.model.backbone import Backbone
+
+LookAhead = Callable[[Any, Int], Float]
+"""(frontier, query of each row [R]) → what is added to each row's score when rows are chosen."""
+
+FORGET_AT = 8  # new nodes for each live one before the cache drops those on no path
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Hypotheses between two units, sorted by query."""
+
+    query: Int  # [R]
+    score: Float  # [R]
+    row: Int  # [R] of the frontier, and of the trail's newest step
+    node: torch.Tensor  # [R]
+    hidden: torch.Tensor  # [R, d]
+
+
+class Beam:
+    """One search for one batch of queries."""
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        constraint: Constraint,
+        queries: Sequence[str],
+        k: int,
+        config: DecodeConfig,
+    ) -> None:
+        self._backbone, self._constraint, self._config = backbone, constraint, config
+        self._scorer = Scorer(backbone, constraint.alphabet, config)
+        self._hits, self._trail = Hits(len(queries), k), Trail()
+        self._cache, node, hidden = backbone.encode(queries)
+        self._new_nodes = 0
+        rows = np.arange(len(queries))
+        self.start = Live(rows, np.zeros(len(queries)), rows, node, hidden)
+
+    def run(
+        self, pool: Ragged | None = None, look_ahead: LookAhead | None = None
+    ) -> list[list[Found]]:
+        """Algorithm 1: the best documents for each query; `pool` limits each to some documents."""
+        live, exact = self.start, self._config.normalise == "valid"
+        frontier = self._constraint.start(len(live.query), pool, exact)
+        for units in range(1, self._constraint.longest + 1):
+            wanted = self._wanted(units, look_ahead)
+            kept = self._next_units(frontier, live, wanted)
+            frontier, live = self._advance(frontier, live, kept, wanted, look_ahead)
+            if not len(live.query):
+                break
+        return self._hits.found(self._trail)
+
+    def _wanted(self, units: int, look_ahead: LookAhead | None) -> Wanted:
+        """B sets; 2 B where others move up for those that are complete, or to look ahead from."""
+        beam, constraint, merge = self._config.beam, self._constraint, self._config.merge
+        more = look_ahead is not None or (constraint.ends(units) and units < constraint.longest)
+        # Scores stand for all that a hypothesis can reach, unless paths are added up later or the
+        # places are given out by something else.
+        bounded = self._config.early_stop and merge != "sum" and look_ahead is None
+        return Wanted(2 * beam if more else beam, units, beam, merge, bounded)
+
+    def _next_units(self, frontier: Any, live: Live, wanted: Wanted) -> Candidates:
+        """X × V: the best hypotheses with one more unit, best first. Partial spellings grow token
+        by token until none of them can come among the best."""
+        cursor = self._constraint.cursor(frontier, live.row)
+        partial = Candidates.unspelled(live.query, cursor, live.score, live.node)
+        finished, hidden = partial.take(np.zeros(0, dtype=np.int64)), live.hidden
+        floor = self._hits.bar() if wanted.bounded else np.full(len(self._hits), -np.inf)
+        while True:
+            closed, partial = expand(
+                self._constraint, self._scorer, frontier, partial, hidden, floor, wanted
+            )
+            finished = Candidates.join([finished, closed])
+            kept = merge(finished, self._constraint.keys(frontier, finished.cursor), wanted.merge)
+            floor = np.maximum(floor, _bar(kept, wanted, len(floor)))
+            partial = partial.take(partial.score >= floor[partial.query])
+            if not len(partial):
+                return kept.take(rank_within(kept.query) < wanted.sets)
+            node, hidden = self._step(partial)
+            partial = replace(partial, node=node)
+
+    def _advance(
+        self,
+        frontier: Any,
+        live: Live,
+        kept: Candidates,
+        wanted: Wanted,
+        look_ahead: LookAhead | None,
+    ) -> tuple[Any, Live]:
+        """Y ← Y ∩ Φ(t), V ← ∪ T(D) \\ X; complete documents leave, the B best others go on."""
+        after = self._constraint.close(frontier, kept.cursor)
+        completed, valid = self._constraint.completed(after), self._constraint.valid(after)
+        unit = self._constraint.units(frontier, kept.cursor)
+        self._trail.add(Step(live.row[kept.origin], unit, kept.log_prob, valid))
+        order = np.arange(len(kept))
+        if look_ahead is not None:
+            order = np.lexsort((-kept.score - look_ahead(after, kept.query), kept.query))
+        query, score = kept.query[order], kept.score[order]
+        alive = np.flatnonzero((valid > np.diff(completed.offsets))[order])
+        alive = alive[rank_within(query[alive]) < self._config.beam]
+        counted = rank_within(query) < self._config.beam
+        counted[alive] = True
+        rows = order[counted]
+        self._hits.add(query[counted], score[counted], rows, completed.take(rows), wanted.paths)
+        alive = alive[self._may_rank(query[alive], score[alive], wanted)]
+        return after, self._continue(kept.take(order[alive]), order[alive])
+
+    def _may_rank(self, query: Int, score: Float, wanted: Wanted) -> Bool:
+        """[R] whether a document that a hypothesis leads to may still come among the best k."""
+        reach, bars = score, self._hits.bar()
+        if not self._config.early_stop:
+            return np.ones(len(query), dtype=np.bool_)
+        if not wanted.bounded:  # then only all hypotheses of a query together bound its documents
+            total = np.full(len(bars), -np.inf)
+            np.logaddexp.at(total, query, score)
+            reach = total[query]
+        return reach >= bars[query]
+
+    def _continue(self, chosen: Candidates, rows: Int) -> Live:
+        """Let the model read the chosen hypotheses' last tokens."""
+        if not len(chosen):
+            return Live(chosen.query, chosen.score, rows, chosen.node, chosen.node)
+        node, hidden = self._step(chosen)
+        if self._new_nodes > FORGET_AT * len(chosen):
+            node = self._backbone.keep(self._cache, node)
+            self._new_nodes = 0
+        return Live(chosen.query, chosen.score, rows, node, hidden)
+
+    def _step(self, candidates: Candidates) -> tuple[torch.Tensor, torch.Tensor]:
+        self._new_nodes += len(candidates)
+        tokens = torch.from_numpy(candidates.token).to(candidates.node.device)
+        return self._backbone.step(self._cache, candidates.node, tokens)
+
+
+def _bar(kept: Candidates, wanted: Wanted, queries: int) -> Float:
+    """[Q] the score of the last set that is wanted; −∞ where there are fewer, and where paths are
+    added up, because a partial spelling may still add to any set."""
+    bars = np.full(queries, -np.inf)
+    if wanted.merge != "sum":
+        last = rank_within(kept.query) == wanted.sets - 1
+        bars[kept.query[last]] = kept.score[last]
+    return bars

@@ -1,0 +1,40 @@
+"""The settings of the beam search."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from tsgen.config import StageConfig
+
+
+class DecodeConfig(StageConfig):
+    """How hypotheses are scored, merged and pruned."""
+
+    beam: int = Field(100, ge=1)
+    """B, the number of hypotheses that a query keeps after each term."""
+
+    normalise: Literal["full", "docid", "valid"] = "full"
+    """What log p is normalised over: all outputs of the model (the paper), the tokens that occur in
+    identifiers, or the tokens that are valid at that point."""
+
+    merge: Literal["max", "sum", "none"] = "max"
+    """What happens to hypotheses with equal sets: the best one stays, their probabilities are added
+    (the best one's prefix stays), or they are kept apart (the paper's text)."""
+
+    temperature: float = Field(1.0, gt=0)
+    """u: probabilities are softmax(logits / u)."""
+
+    early_stop: bool = True
+    """Drop what can no longer reach the best k. Never changes the answer; a switch for tests."""
+
+    batch: int = Field(8, ge=1)
+    """How many queries are decoded together."""
+
+    pool: int = Field(0, ge=0)
+    """Search only among the best so many documents of the set prior; 0: among all."""
+
+    look_ahead: float = Field(0.0, ge=0)
+    """How much the prior of the best document that is left counts when hypotheses are chosen."""
+
+    prior: Literal["mean", "sum", "matched"] = "matched"
+    """How the set prior adds up a document's terms (see `plan`)."""

@@ -1,0 +1,79 @@
+"""A backbone without weights: its logits are a pseudo-random function of query and tokens so far."""
+
+from collections.abc import Callable, Sequence
+from zlib import crc32
+
+import numpy as np
+import torch
+
+Prefix = tuple[int, ...]
+
+
+def as_it_is(prefix: Prefix) -> object:
+    """Every order of tokens has its own logits."""
+    return prefix
+
+
+def as_sets(terminator: int) -> Callable[[Prefix], object]:
+    """Logits depend on the set of finished terms and on the tokens of the unfinished one."""
+
+    def view(prefix: Prefix) -> object:
+        terms: list[Prefix] = []
+        start = 0
+        for place, token in enumerate(prefix):
+            if token == terminator:
+                terms.append(prefix[start : place + 1])
+                start = place + 1
+        return sorted(terms), prefix[start:]
+
+    return view
+
+
+def as_set_of_tokens(prefix: Prefix) -> object:
+    """For one token a term: logits depend on the set of tokens."""
+    return sorted(prefix)
+
+
+class ToyBackbone:
+    """Counts its steps, and forgets nodes when told to, so that a search must use what it is given."""
+
+    def __init__(
+        self, outputs: int, view: Callable[[Prefix], object] = as_it_is, spread: float = 2.0
+    ) -> None:
+        self.output_size, self._view, self._spread = outputs, view, spread
+        self.rows = 0
+
+    def encode(
+        self, queries: Sequence[str]
+    ) -> tuple[list[tuple[str, Prefix]], torch.Tensor, torch.Tensor]:
+        cache: list[tuple[str, Prefix]] = [(query, ()) for query in queries]
+        return cache, torch.arange(len(cache)), self._hidden(cache)
+
+    def step(
+        self, cache: list[tuple[str, Prefix]], parents: torch.Tensor, tokens: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        assert len(parents), "a step without rows is wasted"
+        self.rows += len(parents)
+        new = [
+            (cache[parent][0], (*cache[parent][1], token))
+            for parent, token in zip(parents.tolist(), tokens.tolist(), strict=True)
+        ]
+        cache.extend(new)
+        return torch.arange(len(cache) - len(new), len(cache)), self._hidden(new)
+
+    def keep(self, cache: list[tuple[str, Prefix]], nodes: torch.Tensor) -> torch.Tensor:
+        cache[:] = [cache[node] for node in nodes.tolist()]
+        return torch.arange(len(cache))
+
+    def logits(self, hidden: torch.Tensor, tokens: torch.Tensor | None = None) -> torch.Tensor:
+        return hidden if tokens is None else hidden[:, tokens]
+
+    def row(self, query: str, prefix: Prefix) -> np.ndarray:
+        """The logits [V] after a prefix, in float32 as a model has them."""
+        seed = crc32(repr((query, self._view(prefix))).encode())
+        generator = np.random.default_rng(seed)
+        return (self._spread * generator.standard_normal(self.output_size)).astype(np.float32)
+
+    def _hidden(self, prefixes: Sequence[tuple[str, Prefix]]) -> torch.Tensor:
+        rows = np.array([self.row(*prefix) for prefix in prefixes], dtype=np.float32)
+        return torch.from_numpy(rows.reshape(len(prefixes), self.output_size))
