@@ -146,4 +146,4 @@ def _build(
     return Weigher.load(trained)
 
 
-register(WeightsKind("learned", LearnedConfig, _build, trains=True))
+register(WeightsKind("learned", LearnedConfig, _build, trains=True, table="weigher"))
