@@ -1,0 +1,95 @@
+"""`tsgen compare` killed, interrupted, or on a full disk: started again, it ends the same."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from running import finish, start
+from toy import write_beir
+from tsgen.artifact import MANIFEST, verify
+
+KILLS = 10
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Enough documents and queries that indexing, searching and scoring each take a while."""
+    rng = random.Random(1)
+    words = [f"word{n}" for n in range(3000)]
+    documents = {f"d{n}": " ".join(rng.choices(words, k=60)) for n in range(1000)}
+    queries = {f"q{n}": " ".join(rng.choices(words, k=4)) for n in range(700)}
+    judged = [(id, rng.choice(list(documents))) for id in queries]
+    return write_beir(tmp_path_factory.mktemp("set") / "random", documents, queries, test=judged)
+
+
+def compare(folder: Path, work: Path) -> tuple[Path, str, str, str, str]:
+    return work, "compare", str(folder), "--cache", str(work / "cache")
+
+
+def result(work: Path) -> dict[str, bytes]:
+    """The table, and every file that was left, hidden ones too."""
+    files = [work / "stdout", *(path for path in (work / "cache").rglob("*") if path.is_file())]
+    return {path.relative_to(work).as_posix(): path.read_bytes() for path in files}
+
+
+def test_killed_at_random_moments(folder: Path, tmp_path: Path) -> None:
+    assert finish(*compare(folder, tmp_path / "warm")) == 0
+    started = time.monotonic()
+    assert finish(*compare(folder, tmp_path / "undisturbed")) == 0
+    duration = time.monotonic() - started
+    expected = result(tmp_path / "undisturbed")
+    assert "bm25" in expected["stdout"].decode()
+
+    rng, killed = random.Random(), 0
+    for number in range(KILLS):  # one moment in each tenth of the duration
+        work = tmp_path / str(number)
+        process = start(*compare(folder, work))
+        process.join(duration * (number + rng.random()) / KILLS)
+        process.kill()
+        process.join()
+        killed += process.exitcode == -signal.SIGKILL
+        for manifest in (work / "cache").glob(f"*/[!.]*/{MANIFEST}"):
+            verify(manifest.parent)
+        assert finish(*compare(folder, work)) == 0, (work / "stderr").read_text()
+        assert result(work) == expected, f"killed in tenth {number} of {duration:.2f} s"
+    assert killed >= KILLS // 2
+
+
+def test_killed_again_and_again_in_one_cache(folder: Path, tmp_path: Path) -> None:
+    assert finish(*compare(folder, tmp_path / "undisturbed")) == 0
+    for tenths in (1, 2, 4):
+        process = start(*compare(folder, tmp_path / "work"))
+        process.join(tenths / 10)
+        process.kill()
+        process.join()
+    assert finish(*compare(folder, tmp_path / "work")) == 0
+    assert result(tmp_path / "work") == result(tmp_path / "undisturbed")
+
+
+def test_full_disk_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    assert finish(*compare(folder, tmp_path), file_size=50_000) == 1
+    error = (tmp_path / "stderr").read_text()
+    assert error.startswith("error: ")
+    assert "was not made. Check the path, its permissions and the free space" in error
+    assert "Traceback" not in error
+    assert result(tmp_path) == {"stdout": b""}
+    assert finish(*compare(folder, tmp_path)) == 0
+
+
+def test_ctrl_c(folder: Path, tmp_path: Path) -> None:
+    code = "from tsgen.cli.main import run; run()"
+    command = [sys.executable, "-c", code, "compare", str(folder), "--cache", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.glob("*/.bm25-*.partial")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err
