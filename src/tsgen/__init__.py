@@ -1,0 +1,50 @@
+"""tsgen: generative retrieval by term sets.
+
+The public names. Each is imported when it is first used, so that `import tsgen` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tsgen.version import __version__
+
+if TYPE_CHECKING:
+    from tsgen.corpus.load import load
+    from tsgen.errors import TsgenError
+    from tsgen.evaluate.compare import compare
+    from tsgen.records import Document, Hit, Query
+    from tsgen.retrieve.retriever import Retriever
+    from tsgen.retrieve.saved import open_retriever
+
+__all__ = [
+    "Document",
+    "Hit",
+    "Query",
+    "Retriever",
+    "TsgenError",
+    "__version__",
+    "compare",
+    "load",
+    "open_retriever",
+]
+
+_HOMES = {
+    "Document": "tsgen.records",
+    "Hit": "tsgen.records",
+    "Query": "tsgen.records",
+    "Retriever": "tsgen.retrieve.retriever",
+    "TsgenError": "tsgen.errors",
+    "compare": "tsgen.evaluate.compare",
+    "load": "tsgen.corpus.load",
+    "open_retriever": "tsgen.retrieve.saved",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tsgen' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
