@@ -21,6 +21,7 @@ from typing import Any
 
 from tsgen.config import StageConfig
 from tsgen.errors import ArtifactError, TsgenError
+from tsgen.progress import show
 from tsgen.version import __version__
 
 MANIFEST = "manifest.json"
@@ -130,8 +131,8 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def cache_folder() -> Path:
-    """Where fitted stages are kept: $TSGEN_CACHE, or ~/.cache/tsgen."""
-    return Path(os.environ.get("TSGEN_CACHE") or Path.home() / ".cache" / "tsgen")
+    """Where fitted stages are kept: the folder named by TSGEN_CACHE, or ~/.cache/tsgen."""
+    return Path(os.environ.get("TSGEN_CACHE") or "~/.cache/tsgen").expanduser()
 
 
 def hash_file(path: Path) -> str:
@@ -228,7 +229,11 @@ def _locked(folder: Path) -> Iterator[None]:
     path = folder.with_name(f".{folder.name}.lock")
     while True:
         with path.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                show(f"waiting for another process that makes {folder.name}", 0)
+                fcntl.flock(lock, fcntl.LOCK_EX)
             if _is_still(path, lock.fileno()):
                 try:
                     yield

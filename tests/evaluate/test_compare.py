@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from toy import write_beir
+from tsgen.artifact import cache_folder
 from tsgen.config import StageConfig
 from tsgen.corpus.load import load
 from tsgen.errors import ArtifactError, ConfigError, DataError
-from tsgen.evaluate.compare import compare, default_cache
+from tsgen.evaluate.compare import compare
 from tsgen.evaluate.runs import read_trec
 from tsgen.records import Hit
 from tsgen.retrieve import registry
@@ -214,12 +215,12 @@ def test_names_with_slashes_and_colons_stay_inside_the_cache(folder: Path, tmp_p
     assert made.name.startswith("irds-..-beir-x-")
 
 
-def test_default_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TSGEN_CACHE", "/somewhere")
-    assert default_cache() == Path("/somewhere")
+    assert cache_folder() == Path("/somewhere")
     monkeypatch.setenv("TSGEN_CACHE", "")
     monkeypatch.setenv("HOME", "/home/me")
-    assert default_cache() == Path("/home/me/.cache/tsgen")
+    assert cache_folder() == Path("/home/me/.cache/tsgen")
 
 
 BENCHMARKS = {  # M@10, M@100, R@1, R@10, R@100 of bm25s with its defaults

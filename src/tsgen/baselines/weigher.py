@@ -112,7 +112,7 @@ def _noting_ids(data: DataSet, ids: list[str]) -> Iterator[Document]:
 
 def _fit(data: DataSet, config: WeigherSystemConfig, seed: int, folder: Path) -> None:
     learned = LearnedConfig(weigher=config.weigher, training=config.training)
-    trained = trained_weigher(data, Splitter(config.words), learned, seed)
+    trained = trained_weigher(data, Splitter(config.words), learned, seed, folder.parent)
     WeigherRetriever.fit(data, Weigher.load(trained)).save(folder)
 
 

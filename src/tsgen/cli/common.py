@@ -40,6 +40,9 @@ JsonOption = Annotated[
 LimitOption = Annotated[
     int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N queries.")
 ]
+PresetOption = Annotated[
+    str, typer.Option("--preset", help="Settings to start from: cpu, paper or tiny.")
+]
 SkipBadOption = Annotated[
     bool, typer.Option("--skip-bad", help="Skip bad records and report how many there were.")
 ]

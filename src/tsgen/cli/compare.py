@@ -9,6 +9,7 @@ from tsgen.cli.common import (
     DataArgument,
     JsonOption,
     LimitOption,
+    PresetOption,
     QrelsOption,
     SkipBadOption,
     SplitOption,
@@ -44,6 +45,7 @@ def compare(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="TOML with a table of settings per system.")
     ] = None,
+    preset: PresetOption = "cpu",
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Fit or load systems, search, and print one table with significance marks.
@@ -66,7 +68,7 @@ def compare(
             limit=limit,
             cache=cache,
             seed=seed,
-            configs=read_settings(config, settings or []),
+            configs=read_settings(config, settings or [], preset),
             runs_dir=runs,
             title=f"{source.name}, {qrels}, {split}",
         )

@@ -8,6 +8,7 @@ import typer
 from tsgen.cli.common import (
     DataArgument,
     JsonOption,
+    PresetOption,
     QrelsOption,
     SkipBadOption,
     console,
@@ -38,6 +39,7 @@ def terms(
         Path | None,
         typer.Option(metavar="FILE", help="TOML with [terms] and a table for the weights."),
     ] = None,
+    preset: PresetOption = "cpu",
     qrels: QrelsOption = "qrels",
     skip_bad: SkipBadOption = False,
     json: JsonOption = None,
@@ -54,7 +56,7 @@ def terms(
 
     given = {"terms.weights": weights, "terms.n": n, "terms.words.stem": stem}
     flags = [f"{name}={value}" for name, value in given.items() if value is not None]
-    chosen = terms_config(read_settings(config, [*(settings or []), *flags]))
+    chosen = terms_config(read_settings(config, [*(settings or []), *flags], preset))
     source = load(data, qrels=qrels, skip_bad=skip_bad)
     with progress():
         select_terms(source, chosen, out, seed)

@@ -1,10 +1,12 @@
 """A data set: documents that stream, queries, and judgments per split."""
 
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Protocol
 
 from tsgen import progress
-from tsgen.artifact import hash_strings
+from tsgen.artifact import cache_folder, hash_strings
 from tsgen.corpus.problems import Problems
 from tsgen.records import Document, Judgments, Query
 
@@ -62,3 +64,9 @@ def judgments_fingerprint(data: DataSet, split: str) -> str:
         for document, grade in grades.items()
     )
     return hash_strings(*sorted(rows))
+
+
+def cache_folder_of(data: DataSet, cache: Path | None = None) -> Path:
+    """Where what was fitted on this data set is kept, in `cache` or the usual place."""
+    name = re.sub(r"[^\w.-]+", "-", f"{data.name}-{data.fingerprint[:8]}")
+    return (cache or cache_folder()) / name

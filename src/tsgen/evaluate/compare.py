@@ -3,8 +3,6 @@
 What was fitted and searched before is taken from the cache; what was killed goes on from there.
 """
 
-import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,7 +11,7 @@ from typing import Any
 
 from tsgen.artifact import hash_strings, stage, stage_key
 from tsgen.config import StageConfig
-from tsgen.corpus.dataset import DataSet, judgments_fingerprint
+from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint
 from tsgen.corpus.splits import seen_unseen
 from tsgen.errors import ConfigError, nearest
 from tsgen.evaluate.comparison import SystemComparison
@@ -49,7 +47,7 @@ def compare(
     chosen = _with_settings(systems, configs or {})
     judgments = dict(islice(data.judgments(split).items(), limit))
     queries = [data.queries()[id] for id in judgments]
-    bench = _Bench(data, queries, k, seed, cache or default_cache())
+    bench = _Bench(data, queries, k, seed, cache_folder_of(data, cache))
     runs = {each.name: bench.run(each, settings) for each, settings in chosen}
     if runs_dir is not None:
         for name, run in runs.items():
@@ -57,11 +55,6 @@ def compare(
     groups = query_groups(data, split)
     scores = {name: evaluate_groups(run, judgments, groups) for name, run in runs.items()}
     return SystemComparison(title or f"{data.name}, {split}", k, limit, scores)
-
-
-def default_cache() -> Path:
-    """The folder named by TSGEN_CACHE, or ~/.cache/tsgen."""
-    return Path(os.environ.get("TSGEN_CACHE") or "~/.cache/tsgen").expanduser()
 
 
 def _with_settings(
@@ -139,7 +132,6 @@ class _Bench:
     ) -> tuple[Path, str]:
         """A folder of its own for each key, so that no setting evicts another's work."""
         key = stage_key(kind, config.model_dump(mode="json"), inputs, seed)
-        data = re.sub(r"[^\w.-]+", "-", f"{self.data.name}-{self.data.fingerprint[:8]}")
-        folder = self.cache / data / f"{label}-{key[:12]}"
+        folder = self.cache / f"{label}-{key[:12]}"
         stage(folder, work, kind=kind, config=config, inputs=inputs, seed=seed)
         return folder, key

@@ -41,7 +41,9 @@ def encoder_path(name: str) -> str:
 def load_encoder(name: str, layers: int | None = None) -> tuple[Any, Any]:
     """The encoder (its first `layers` layers, or all of them) and its fast tokenizer."""
     from transformers import AutoModel, AutoTokenizer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # it would draw over ours
     path = encoder_path(name)
     try:
         tokenizer = AutoTokenizer.from_pretrained(path, use_fast=True)

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tsgen.artifact import cache_folder, stage, stage_key
+from tsgen.artifact import stage, stage_key
 from tsgen.config import StageConfig
-from tsgen.corpus.dataset import DataSet, judgments_fingerprint
+from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint
 from tsgen.errors import DataError
 from tsgen.progress import show
 from tsgen.queries.lexical import LexicalIndex
@@ -44,14 +44,15 @@ class _WeigherStage(LearnedConfig):
 
 
 def trained_weigher(
-    data: DataSet, splitter: Splitter, config: LearnedConfig, seed: int, cache: Path | None = None
+    data: DataSet, splitter: Splitter, config: LearnedConfig, seed: int, cache: Path
 ) -> Path:
-    """The folder of a weigher trained on this data with these settings; trains if there is none."""
+    """The folder in `cache` of a weigher trained on this data with these settings; trains it if
+    it is not there."""
     settings = _WeigherStage(**dict(config), words=splitter.config)
     inputs = {"documents": data.fingerprint}
     inputs |= {s: judgments_fingerprint(data, s) for s in ("train", "dev") if s in data.splits}
     key = stage_key("weigher", settings.model_dump(mode="json"), inputs, seed)
-    folder = (cache or cache_folder()) / data.name / f"weigher-{key[:12]}"
+    folder = cache / f"trained-weigher-{key[:12]}"
 
     def work(partial: Path) -> None:
         _train(data, splitter, config, seed, partial)
@@ -141,7 +142,7 @@ def _with_negatives(
 def _build(
     data: DataSet, splitter: Splitter, config: LearnedConfig, seed: int, folder: Path
 ) -> Weigher:
-    trained = trained_weigher(data, splitter, config, seed)
+    trained = trained_weigher(data, splitter, config, seed, cache_folder_of(data))
     shutil.copytree(trained, folder / "weigher", dirs_exist_ok=True)
     return Weigher.load(trained)
 
