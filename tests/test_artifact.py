@@ -23,6 +23,7 @@ from tsgen.artifact import (
 )
 from tsgen.config import StageConfig
 from tsgen.errors import ArtifactError, DataError
+from tsgen.progress import reporting
 
 
 class Settings(StageConfig):
@@ -327,10 +328,24 @@ def _slow_make(folder: Path, log: Path) -> None:
         with log.open("a") as file:
             file.write("start ")
             file.flush()
-            time.sleep(0.1)
+            time.sleep(0.3)
             file.write("end ")
 
     make(folder, work)
+
+
+def test_waiting_for_another_process_is_told(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    log, told = tmp_path / "log", []
+    process = spawn.Process(target=_slow_make, args=(tmp_path / "out", log))
+    process.start()
+    while not log.exists():
+        time.sleep(0.005)
+    with reporting(lambda what, done, total: told.append(what)):
+        make(tmp_path / "out", Work())
+    process.join()
+    assert told == ["waiting for another process that makes out"]
+    assert log.read_text() == "start end "
 
 
 def test_two_processes_make_it_once(tmp_path: Path) -> None:
