@@ -1,6 +1,7 @@
 """A stage's folder is complete or not there, whatever happens while it is made."""
 
 import errno
+import fcntl
 import json
 import multiprocessing
 import os
@@ -142,7 +143,41 @@ def test_neighbour_with_a_similar_name_keeps_its_pieces(tmp_path: Path) -> None:
     assert again.wrote == [2]
 
 
-def test_a_stage_inside_a_stage_resumes_too(tmp_path: Path) -> None:
+def test_lock_that_was_removed_meanwhile_is_not_trusted(tmp_path: Path) -> None:
+    path, held, told = tmp_path / ".out.lock", [], 0
+
+    def take() -> None:
+        held.append(path.open("w"))
+        fcntl.flock(held[-1], fcntl.LOCK_EX)
+
+    def waiting(what: str, done: int, total: int | None) -> None:
+        nonlocal told
+        told += 1
+        if told == 1:  # the holder ends, and a third process is quicker to take a new lock
+            path.unlink()
+            take()
+        held.pop(0).close()
+
+    take()
+    with reporting(waiting):
+        make(tmp_path / "out", Work())
+    assert told == 2
+
+
+def test_a_stage_killed_inside_a_stage_resumes(tmp_path: Path) -> None:
+    inner = Work()
+
+    def killed(folder: Path) -> None:
+        Work(2)(folder)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "out", lambda folder: make(folder / "inner", killed))
+    make(tmp_path / "out", lambda folder: make(folder / "inner", inner))
+    assert inner.wrote == [2]
+
+
+def test_a_stage_inside_a_stage_is_made_once(tmp_path: Path) -> None:
     inner = Work()
     outer_wrote: list[str] = []
 
