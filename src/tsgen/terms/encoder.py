@@ -43,7 +43,7 @@ def load_encoder(name: str, layers: int | None = None) -> tuple[Any, Any]:
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils import logging
 
-    logging.disable_progress_bar()  # it would draw over ours
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # it would draw over ours
     path = encoder_path(name)
     try:
         tokenizer = AutoTokenizer.from_pretrained(path, use_fast=True)
