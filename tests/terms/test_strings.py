@@ -1,0 +1,42 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsgen.errors import ArtifactError
+from tsgen.terms.strings import Strings
+
+
+def test_strings_come_back_from_disk(tmp_path: Path) -> None:
+    strings = Strings.pack(["bread", "", "naïve", "白い"])
+    strings.save(tmp_path, "words")
+    mapped = Strings.load(tmp_path, "words")
+    assert list(mapped) == ["bread", "", "naïve", "白い"]
+    assert mapped.offsets.tolist() == [0, 5, 5, 11, 17]  # ï takes two bytes, 白 and い three
+
+
+def test_no_strings_at_all(tmp_path: Path) -> None:
+    Strings.pack([]).save(tmp_path, "words")
+    mapped = Strings.load(tmp_path, "words")
+    assert len(mapped) == 0
+    assert mapped.find("bread") is None
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"words_offsets\.npy: missing"):
+        Strings.load(tmp_path, "words")
+
+
+def test_a_file_that_is_no_array_is_named(tmp_path: Path) -> None:
+    (tmp_path / "words_offsets.npy").write_bytes(b"not an array")
+    with pytest.raises(ArtifactError, match=r"words_offsets\.npy: not a readable array"):
+        Strings.load(tmp_path, "words")
+
+
+@given(st.sets(st.text()), st.text())
+def test_find_equals_a_look_into_the_list(known: set[str], wanted: str) -> None:
+    ordered = sorted(known)
+    strings = Strings.pack(ordered)
+    assert [strings.find(string) for string in ordered] == list(range(len(ordered)))
+    assert (strings.find(wanted) is not None) == (wanted in known)
