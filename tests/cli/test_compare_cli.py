@@ -102,3 +102,19 @@ def test_bad_records_stop_or_are_counted(folder: Path) -> None:
     result = compare(folder, "--skip-bad")
     assert result.exit_code == 0
     assert "skipped 1 bad records: duplicate id 1" in result.stderr
+
+
+def test_table_files(folder: Path, tmp_path: Path) -> None:
+    for suffix, mark in ((".md", "| bm25 "), (".tex", "\\toprule")):
+        target = tmp_path / f"table{suffix}"
+        assert compare(folder, "--table", str(target)).exit_code == 0
+        assert mark in target.read_text()
+    refused = compare(folder, "--table", str(tmp_path / "table.doc"))
+    assert refused.exit_code == 2
+    assert "ends in .md or .tex" in refused.output
+
+
+def test_json_says_how_it_was_made(folder: Path) -> None:
+    figures = json.loads(compare(folder, "--seed", "3", "--json", "-").stdout)
+    assert figures["seed"] == 3
+    assert figures["settings"]["bm25"]["k1"] == 1.5

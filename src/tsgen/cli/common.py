@@ -48,6 +48,36 @@ SkipBadOption = Annotated[
 ]
 
 
+def _table_suffix(path: Path | None) -> Path | None:
+    if path is not None and path.suffix not in (".md", ".tex"):
+        raise typer.BadParameter(f"{path}: expected a name that ends in .md or .tex")
+    return path
+
+
+TableOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--table",
+        metavar="FILE",
+        callback=_table_suffix,
+        help="Write the table as Markdown (.md) or LaTeX (.tex).",
+    ),
+]
+
+
+def report(table: Any, figures: Any, json_target: str | None, table_target: Path | None) -> None:
+    """Print a `Table`, and write it and the full figures where the user wants them."""
+    from tsgen.artifact import write_beside
+    from tsgen.evaluate.tables import to_latex, to_markdown, to_rich
+
+    results_console(json_target).print(to_rich(table))
+    write_json(json_target, figures)
+    if table_target is not None:
+        text = to_markdown(table) if table_target.suffix == ".md" else to_latex(table)
+        with write_beside(table_target) as beside:
+            beside.write_text(text, encoding="utf-8")
+
+
 def results_console(json_target: str | None) -> Console:
     """Where tables go: stdout, unless that is reserved for JSON."""
     return console if json_target == "-" else output

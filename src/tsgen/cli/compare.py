@@ -13,10 +13,10 @@ from tsgen.cli.common import (
     QrelsOption,
     SkipBadOption,
     SplitOption,
+    TableOption,
     console,
     progress,
-    results_console,
-    write_json,
+    report,
 )
 
 
@@ -30,6 +30,7 @@ def compare(
     qrels: QrelsOption = "qrels",
     limit: LimitOption = None,
     json: JsonOption = None,
+    table: TableOption = None,
     runs: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write a TREC run file for each system.")
     ] = None,
@@ -57,7 +58,6 @@ def compare(
     from tsgen.config import read_settings
     from tsgen.corpus.load import load
     from tsgen.evaluate.compare import compare as compare_systems
-    from tsgen.evaluate.tables import to_rich
 
     source = load(data, qrels=qrels, skip_bad=skip_bad)
     with progress():
@@ -74,5 +74,4 @@ def compare(
         )
     if skip_bad:
         console.print(source.problems.summary())
-    results_console(json).print(to_rich(result.table()))
-    write_json(json, result.as_json())
+    report(result.table(), result.as_json(), json, table)

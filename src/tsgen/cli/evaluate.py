@@ -12,10 +12,10 @@ from tsgen.cli.common import (
     QrelsOption,
     SkipBadOption,
     SplitOption,
+    TableOption,
     console,
     progress,
-    results_console,
-    write_json,
+    report,
 )
 
 
@@ -33,6 +33,7 @@ def evaluate(
     qrels: QrelsOption = "qrels",
     limit: LimitOption = None,
     json: JsonOption = None,
+    table: TableOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Print a ranking's figures: all queries, and those seen and unseen in training.
@@ -41,13 +42,12 @@ def evaluate(
     """
     from tsgen.corpus.load import load
     from tsgen.evaluate.source import evaluate_source
-    from tsgen.evaluate.tables import to_json, to_rich
+    from tsgen.evaluate.tables import to_json
 
     judged = load(data, qrels=qrels, skip_bad=skip_bad)
     title = f"{judged.name}, {qrels}, {split}"
     with progress():
-        table = evaluate_source(source, judged, split=split, limit=limit, title=title)
+        result = evaluate_source(source, judged, split=split, limit=limit, title=title)
     if skip_bad:
         console.print(judged.problems.summary())
-    results_console(json).print(to_rich(table))
-    write_json(json, to_json(table))
+    report(result, to_json(result), json, table)

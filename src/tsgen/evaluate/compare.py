@@ -54,7 +54,8 @@ def compare(
             write_trec(runs_dir / f"{name}.trec", run, tag=name)
     groups = query_groups(data, split)
     scores = {name: evaluate_groups(run, judgments, groups) for name, run in runs.items()}
-    return SystemComparison(title or f"{data.name}, {split}", k, limit, scores)
+    used = {each.name: settings.model_dump(mode="json") for each, settings in chosen}
+    return SystemComparison(title or f"{data.name}, {split}", k, limit, scores, seed, used)
 
 
 def _with_settings(

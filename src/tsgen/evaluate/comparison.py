@@ -1,12 +1,14 @@
 """What a comparison of systems found, as a table with significance marks and as JSON."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from tsgen.evaluate.metrics import MEASURES, Scores
 from tsgen.evaluate.significance import LEVEL, Comparison, compare_with
 from tsgen.evaluate.tables import Column, Row, Table, to_json
+from tsgen.version import __version__
 
 BETTER, WORSE = "†", "‡"
 
@@ -19,6 +21,8 @@ class SystemComparison:
     k: int
     limit: int | None
     scores: Mapping[str, Mapping[str, Scores]]  # system → group (all, seen, unseen) → scores
+    seed: int = 0
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by system
 
     @property
     def reference(self) -> str:
@@ -38,7 +42,7 @@ class SystemComparison:
         return Table(columns, rows, self.title, self._notes())
 
     def as_json(self) -> dict[str, Any]:
-        """The table with full figures, and each test's outcome."""
+        """The table with full figures, each test's outcome, and all systems' settings."""
         tests = [
             {
                 "queries": group,
@@ -53,7 +57,9 @@ class SystemComparison:
             for measure in MEASURES
             for test in self.significance(group, measure)
         ]
-        return to_json(self.table()) | {"significance": tests}
+        made = {"date": date.today().isoformat(), "tsgen": __version__, "seed": self.seed}
+        made |= {"settings": self.settings}
+        return to_json(self.table()) | {"significance": tests} | made
 
     def _rows(self, group: str, several: bool) -> Iterator[Row]:
         marks = self._marks(group)
