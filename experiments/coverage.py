@@ -51,13 +51,14 @@ def _options() -> Namespace:
     parser.add_argument("--n", type=lambda ns: [int(n) for n in ns.split(",")], default=[8, 12, 16])
     parser.add_argument("--split", default="test")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--preset", default="cpu")
     parser.add_argument("--config", type=Path, help="TOML with a table for each kind of weights")
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     return parser.parse_args()
 
 
 def _rows(data: DataSet, options: Namespace) -> list[Row]:
-    settings = read_settings(options.config, [])
+    settings = read_settings(options.config, [], options.preset)
     rows = []
     for weights in options.weights:
         terms = {"terms": {**settings.get("terms", {}), "weights": weights}}

@@ -31,9 +31,9 @@ class Impact:
         frequencies: Counter[str] = Counter()
         documents = length = 0
         for text in texts:
-            keys = [splitter.key(word) for word in splitter.spellings(text)]
-            frequencies.update(set(keys))
-            documents, length = documents + 1, length + len(keys)
+            words = splitter.spellings(text)
+            frequencies.update({splitter.key(word) for word in set(words)})
+            documents, length = documents + 1, length + len(words)
         return cls(documents, length / max(documents, 1), dict(frequencies))
 
     def idf(self, key: str) -> float:

@@ -2,13 +2,15 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import Field
 
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
+from tsgen.progress import show
 from tsgen.records import Document
 from tsgen.terms.impact import Impact
 from tsgen.terms.weights import WeightsKind, register
@@ -34,8 +36,8 @@ class TfidfWeights:
 
     def __init__(self, splitter: Splitter, impact: Impact, config: TfidfConfig) -> None:
         self._splitter = splitter
-        self._impact = impact
         self._config = config
+        self._root_idf = lru_cache(maxsize=2**19)(lambda key: math.sqrt(impact.idf(key)))
 
     def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
         """For each document its distinct words; words of one stem weigh the same."""
@@ -45,25 +47,35 @@ class TfidfWeights:
     def _weigh(self, document: Document) -> dict[str, float]:
         title = self._splitter.spellings(document.title)
         words = title + self._splitter.spellings(document.text)
-        keys = [self._splitter.key(word) for word in words]
-        first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
-        tf: dict[str, float] = dict(Counter(keys))
-        for key in keys[: len(title)]:
-            tf[key] += self._config.title_weight - 1
-        weights = {key: self._weight(key, tf[key], first[key]) for key in tf}
-        return {word: weights[key] for word, key in zip(words, keys, strict=True)}
+        counts = Counter(words)
+        keys = {word: self._splitter.key(word) for word in counts}
+        tf: dict[str, float] = dict.fromkeys(keys.values(), 0.0)
+        for word, count in counts.items():
+            tf[keys[word]] += count
+        for word in title:
+            tf[keys[word]] += self._config.title_weight - 1
+        weights = {key: self._root_idf(key) * n / (n + self._config.k1) for key, n in tf.items()}
+        if self._config.lead:
+            self._discount(weights, [keys[word] for word in words])
+        return {word: weights[key] for word, key in keys.items()}
 
-    def _weight(self, key: str, tf: float, first: int) -> float:
-        weight = math.sqrt(self._impact.idf(key)) * tf / (tf + self._config.k1)
-        return weight / (1 + self._config.lead * math.log1p(first))
+    def _discount(self, weights: dict[str, float], keys: Sequence[str]) -> None:
+        places = range(len(keys) - 1, -1, -1)
+        for key, first in dict(zip(reversed(keys), places, strict=True)).items():
+            weights[key] /= 1 + self._config.lead * math.log1p(first)
 
 
 def build_tfidf(
     data: DataSet, splitter: Splitter, config: TfidfConfig, seed: int = 0, folder: Path = Path()
 ) -> TfidfWeights:
     """Count the corpus; nothing is random and nothing is kept on disk."""
-    texts = (document.contents for document in data.documents())
-    return TfidfWeights(splitter, Impact.count(texts, splitter), config)
+    return TfidfWeights(splitter, Impact.count(_contents(data), splitter), config)
+
+
+def _contents(data: DataSet) -> Iterator[str]:
+    for position, document in enumerate(data.documents()):
+        show("counting words", position)
+        yield document.contents
 
 
 register(WeightsKind("tfidf", TfidfConfig, build_tfidf))
