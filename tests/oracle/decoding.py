@@ -1,4 +1,4 @@
-"""Decoding the slow way: every permutation of every document's set, term by term, in plain Python."""
+"""Decoding the slow way: every permutation of every document's set, in plain Python."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from itertools import permutations
 from types import SimpleNamespace
 
 import numpy as np
-from oracle.toy_backbone import ToyBackbone
 
+from oracle.toy_backbone import ToyBackbone
 from tsgen.constrain.constraint import Ragged
 from tsgen.docids.spelling import Spelling, subwords, words
 
@@ -119,8 +119,3 @@ def brute_force(
         d: sorted(((total(order), order) for order in permutations(s)), reverse=True)
         for d, s in enumerate(corpus.sets)
     }
-
-
-def ranking(scores: Mapping[int, float]) -> list[int]:
-    """Documents by score, ties by document order."""
-    return sorted(scores, key=lambda d: (-scores[d], d))

@@ -1,10 +1,12 @@
-"""A backbone without weights: its logits are a pseudo-random function of query and tokens so far."""
+"""A backbone without weights: logits are a pseudo-random function of the query and the tokens."""
 
 from collections.abc import Callable, Sequence
 from zlib import crc32
 
 import numpy as np
 import torch
+
+from tsgen.constrain.keys import member_keys
 
 Prefix = tuple[int, ...]
 
@@ -35,13 +37,14 @@ def as_set_of_tokens(prefix: Prefix) -> object:
 
 
 class ToyBackbone:
-    """Counts its steps, and forgets nodes when told to, so that a search must use what it is given."""
+    """Counts its rows, and forgets nodes when told to, so a search must use the numbers it gets."""
 
     def __init__(
-        self, outputs: int, view: Callable[[Prefix], object] = as_it_is, spread: float = 2.0
+        self, outputs: int, view: Callable[[Prefix], object] = as_it_is, spread: float = 4.0
     ) -> None:
         self.output_size, self._view, self._spread = outputs, view, spread
         self.rows = 0
+        self._rows: dict[str, np.ndarray] = {}
 
     def encode(
         self, queries: Sequence[str]
@@ -70,9 +73,12 @@ class ToyBackbone:
 
     def row(self, query: str, prefix: Prefix) -> np.ndarray:
         """The logits [V] after a prefix, in float32 as a model has them."""
-        seed = crc32(repr((query, self._view(prefix))).encode())
-        generator = np.random.default_rng(seed)
-        return (self._spread * generator.standard_normal(self.output_size)).astype(np.float32)
+        key = repr((query, self._view(prefix)))
+        if key not in self._rows:
+            mixed = member_keys(np.arange(self.output_size) + (crc32(key.encode()) << 20))
+            uniform = mixed[:, 0] / 2.0**64
+            self._rows[key] = (self._spread * (2 * uniform - 1)).astype(np.float32)
+        return self._rows[key]
 
     def _hidden(self, prefixes: Sequence[tuple[str, Prefix]]) -> torch.Tensor:
         rows = np.array([self.row(*prefix) for prefix in prefixes], dtype=np.float32)

@@ -32,6 +32,27 @@ def has_bit(row: NDArray[np.uint64], position: int) -> bool:
 
 
 @kernel
+def count_ones(bits: NDArray[np.uint64]) -> int:
+    """The number of ones in a bitmap."""
+    total = 0
+    for word in bits:
+        total += popcount(word)
+    return total
+
+
+@kernel
+def list_ones(bits: NDArray[np.uint64], out: Int32, end: int) -> int:
+    """Write the positions of the ones to `out` from `end` on; the new end."""
+    for word in range(len(bits)):
+        rest = bits[word]
+        while rest:
+            out[end] = 64 * word + lowest_one(rest)
+            end += 1
+            rest &= rest - np.uint64(1)
+    return end
+
+
+@kernel
 def make_bitmaps(offsets: Int, values: Int32, rows: Int32, size: int) -> Bitmaps:
     """One bitmap of `size` bits for each of some rows of a CSR table."""
     bitmaps = np.zeros((len(rows), (size + 63) >> 6), dtype=np.uint64)

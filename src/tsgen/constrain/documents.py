@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.constrain.bits import Bitmaps, has_bit, lowest_one, popcount
+from tsgen.constrain.bits import Bitmaps, count_ones, has_bit, list_ones
 from tsgen.constrain.constraint import Bool, Int, Int32
 from tsgen.constrain.intersect import intersect, intersects
 from tsgen.constrain.kernel import kernel
@@ -65,11 +65,12 @@ def narrow(
             sizes[i] = last - first
             continue
         if documents.form[parent] == BITMAPS and index.heavy[term] >= 0:
-            sizes[i] = _count_common(index, members[i])
+            bits = _common(index, members[i])
+            sizes[i] = count_ones(bits)
             if sizes[i] > index.limit:
                 form[i], low[i], high[i] = BITMAPS, 0, 0
                 continue
-            end = _list_common(index, members[i], listed, end)
+            end = list_ones(bits, listed, end)
         elif documents.form[parent] == BITMAPS:
             found = index.documents[first:last]
             end = _filter(index, documents.terms[parent], found, listed, end)
@@ -157,7 +158,7 @@ def _occurs(index: Index, documents: Documents, i: int, term: int) -> bool:
     found = index.documents[index.offsets[term] : index.offsets[term + 1]]
     if documents.form[i] == BITMAPS:
         if index.heavy[term] >= 0:
-            return _any_common(index, members, index.heavy[term])
+            return _any_common(index, members, index.bitmaps[index.heavy[term]])
         return _any_in_all(index, members, found)
     valid = valid_documents(index, documents, i)
     if index.heavy[term] >= 0:
@@ -193,39 +194,23 @@ def _filter(index: Index, terms: Int32, documents: Int32, out: Int32, end: int) 
 
 
 @kernel
-def _common_word(index: Index, terms: Int32, word: int) -> np.uint64:
-    bits: np.uint64 = index.bitmaps[index.heavy[terms[0]], word]
+def _common(index: Index, terms: Int32) -> NDArray[np.uint64]:
+    """The bitmap of the documents that hold all of these heavy terms, one at least."""
+    bits: NDArray[np.uint64] = index.bitmaps[index.heavy[terms[0]]].copy()
     for j in range(1, len(terms)):
-        bits &= index.bitmaps[index.heavy[terms[j]], word]
+        row = index.bitmaps[index.heavy[terms[j]]]
+        for word in range(len(bits)):
+            bits[word] &= row[word]
     return bits
 
 
 @kernel
-def _count_common(index: Index, terms: Int32) -> int:
-    total = 0
-    for word in range(index.bitmaps.shape[1]):
-        total += popcount(_common_word(index, terms, word))
-    return total
-
-
-@kernel
-def _any_common(index: Index, terms: Int32, row: int) -> bool:
-    """Whether a document of bitmap `row` holds all of these heavy terms; no terms: any document."""
-    for word in range(index.bitmaps.shape[1]):
-        bits = index.bitmaps[row, word]
-        if len(terms):
-            bits &= _common_word(index, terms, word)
+def _any_common(index: Index, terms: Int32, row: NDArray[np.uint64]) -> bool:
+    """Whether a document of the bitmap holds all of these heavy terms."""
+    for word in range(len(row)):
+        bits = row[word]
+        for term in terms:
+            bits &= index.bitmaps[index.heavy[term], word]
         if bits:
             return True
     return False
-
-
-@kernel
-def _list_common(index: Index, terms: Int32, out: Int32, end: int) -> int:
-    for word in range(index.bitmaps.shape[1]):
-        bits = _common_word(index, terms, word)
-        while bits:
-            out[end] = 64 * word + lowest_one(bits)
-            end += 1
-            bits &= bits - np.uint64(1)
-    return end

@@ -23,9 +23,10 @@ from tsgen.constrain.valid_terms import valid_terms
 from tsgen.docids.spelling import Spelling
 
 UNLIMITED = 2**62
-LIST_UP_TO = 2048  # documents: about where listing V costs as much as asking about the best terms
-HEAVY_SHARE = 32  # a term in more than 1/32 of the documents: its bitmap is smaller than its list
-HEAVY_AT_LEAST = 4096
+LIST_SHARE = 32  # documents of a set for each first token: where listing V costs as much as not
+LIST_AT_LEAST = 256
+HEAVY_SHARE = 128  # a term in more than 1/128 of the documents: its bitmap is 4 lists long at most
+HEAVY_AT_LEAST = 1024
 
 
 class TermSetArrays(Protocol):
@@ -75,7 +76,7 @@ class PostingsConstraint:
         spelling: Spelling,
         *,
         heavy: int | None = None,
-        list_up_to: int = LIST_UP_TO,
+        list_up_to: int | None = None,
         one_document: bool = True,
     ) -> None:
         """Terms in more than `heavy` documents get bitmaps; sets of at most `list_up_to` documents
@@ -86,7 +87,11 @@ class PostingsConstraint:
         self._terms = fixed(sets.doc_terms, np.int32)
         self._spelled = fixed(spelling.offsets, np.int64), fixed(spelling.tokens, np.int32)
         self._rank_of = fixed(spelling.rank_of, np.int32)
-        self._list_up_to, self._one_document = list_up_to, one_document
+        self._ranked = bool(np.all(self._rank_of == np.arange(len(spelling))))
+        self._one_document = one_document
+        if list_up_to is None:
+            list_up_to = max(LIST_AT_LEAST, len(self._all_entries[0]) // LIST_SHARE)
+        self._list_up_to = list_up_to
         if heavy is None:
             heavy = max(HEAVY_AT_LEAST, self.documents // HEAVY_SHARE)
         self._index = _index(sets, self.documents, heavy)
@@ -117,7 +122,11 @@ class PostingsConstraint:
         index = self._index._replace(limit=UNLIMITED) if exact else self._index
         if pool is None:
             keys, set_of = np.zeros((1, 2), dtype=np.uint64), np.zeros(batch, dtype=np.int64)
-            return self._frontier(index, set_of, keys, _everything(self.documents), exact)
+            documents = _everything(self.documents)
+            if exact and not self._all_used:  # then V is to be listed without the unused terms
+                ends = np.array([0, self.documents])
+                documents = _listed(Ragged(ends, np.arange(self.documents, dtype=np.int32)))
+            return self._frontier(index, set_of, keys, documents, exact)
         sums = np.zeros((len(pool.values) + 1, 2), dtype=np.uint64)
         np.cumsum(member_keys(pool.values), axis=0, out=sums[1:])
         # Scaled, because the sum for documents {3, 5} must not look like the one for terms {3, 5}.
@@ -245,7 +254,14 @@ class PostingsConstraint:
         if not exact:
             listed &= documents.sizes <= self._list_up_to
         low, high, ranks = valid_terms(
-            index, documents, listed, self._offsets, self._terms, self._rank_of, self.longest
+            index,
+            documents,
+            listed,
+            self._offsets,
+            self._terms,
+            self._rank_of,
+            self._ranked,
+            self.longest,
         )
         low, high = np.where(listed, low, 0), np.where(listed, high, len(self.spelling))
         ranks = fixed(ranks, np.int32)

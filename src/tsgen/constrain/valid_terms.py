@@ -1,8 +1,9 @@
 """V, the terms that may come next: all terms of the documents in Y but those generated already.
 
 Algorithm 1, "update the valid decoding space": V ← ∪ {T(D) : D ∈ Y} \\ X, as ascending ranks. A few
-terms are sorted as they come; many are marked in a bitmap with a second bitmap over its words, so
-that reading them back in order touches only the words that were marked.
+terms are sorted as they come; many are marked in a table of bytes, with a second table over blocks
+of 64, so that reading them back in order touches only the blocks that were marked. Bytes, because
+setting a bit would have to wait for the one set before it.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ from tsgen.constrain.constraint import Bool, Int, Int32
 from tsgen.constrain.documents import Documents, Index, valid_documents
 from tsgen.constrain.kernel import kernel
 
-Words = NDArray[np.uint64]
+Marks = NDArray[np.uint8]
 
 FEW = 48
 
@@ -26,11 +27,15 @@ def valid_terms(
     offsets: Int,
     terms: Int32,
     rank_of: Int32,
+    ranked: bool,
     most: int,
 ) -> tuple[Int, Int, Int32]:
     """V of every `wanted` set as a slice low:high of the returned list of ranks.
 
-    `offsets` and `terms` are the documents' term sets as CSR, none larger than `most`.
+    Where `ranked`, terms are numbered by rank and `rank_of` need not be looked at, which takes half
+    of the time.
+
+    `offsets` and `terms` are the documents' sets as CSR, none larger than `most`.
     """
     size = len(wanted)
     low, high = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
@@ -39,8 +44,8 @@ def valid_terms(
         if wanted[i]:
             room += min(documents.sizes[i] * most, len(rank_of))
     ranks = np.empty(room, dtype=np.int32)
-    marks = np.zeros((len(rank_of) + 63) >> 6, dtype=np.uint64)
-    marked = np.zeros((len(marks) + 63) >> 6, dtype=np.uint64)
+    blocks = np.zeros((len(rank_of) + 63) >> 6, dtype=np.uint8)
+    marks = np.zeros(64 * len(blocks), dtype=np.uint8)
     end = int(np.int64(0))  # a typed zero: callees compile once
     for i in range(size):
         low[i] = end
@@ -51,11 +56,12 @@ def valid_terms(
             else:
                 for document in valid:
                     for j in range(offsets[document], offsets[document + 1]):
-                        _mark(marks, marked, rank_of[terms[j]])
+                        rank = terms[j] if ranked else rank_of[terms[j]]
+                        marks[rank] = 1
+                        blocks[rank >> 6] = 1
                 for member in documents.terms[i]:
-                    rank = rank_of[member]
-                    marks[rank >> 6] &= ~(np.uint64(1) << np.uint64(rank & 63))
-                end = _read_back(marks, marked, ranks, end)
+                    marks[rank_of[member]] = 0
+                end = _read_back(marks, blocks, ranks, end)
         high[i] = end
     return low, high, ranks[:end]
 
@@ -94,25 +100,17 @@ def _sorted(
 
 
 @kernel
-def _mark(marks: Words, marked: Words, rank: int) -> None:
-    word = rank >> 6
-    marks[word] |= np.uint64(1) << np.uint64(rank & 63)
-    marked[word >> 6] |= np.uint64(1) << np.uint64(word & 63)
-
-
-@kernel
-def _read_back(marks: Words, marked: Words, out: Int32, end: int) -> int:
+def _read_back(marks: Marks, blocks: Marks, out: Int32, end: int) -> int:
     """Append the marked ranks in order, and clear all marks; the new end."""
-    for block in range(len(marked)):
-        blocks = marked[block]
-        marked[block] = 0
-        while blocks:
-            word = 64 * block + lowest_one(blocks)
-            blocks &= blocks - np.uint64(1)
-            bits = marks[word]
-            marks[word] = 0
-            while bits:
-                out[end] = 64 * word + lowest_one(bits)
-                end += 1
-                bits &= bits - np.uint64(1)
+    words = marks.view(np.uint64)
+    for block in range(len(blocks)):
+        if blocks[block]:
+            blocks[block] = 0
+            for word in range(8 * block, 8 * block + 8):
+                ones = words[word]
+                words[word] = 0
+                while ones:
+                    out[end] = 8 * word + (lowest_one(ones) >> 3)
+                    end += 1
+                    ones &= ones - np.uint64(1)
     return end

@@ -108,7 +108,8 @@ def _enough(
 
 def _full(best: Best) -> Bool:
     """[Q] whether there may be more entries than were returned."""
-    full: Bool = best.counts == best.scores.shape[1]
+    room = best.scores.shape[1]
+    full: Bool = (best.counts == room) & (room > 0)
     return full
 
 

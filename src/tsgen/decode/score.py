@@ -30,24 +30,26 @@ class Block:
     queries: slice
     first: Int  # [queries + 1] where each query's cursors begin within the block
     logits: NDArray[np.float32]  # [C, columns]
-    column: Int32  # [V] the column of each token
-    normaliser: Float  # [C]
+    column: Int32  # [E] the column of each entry's token
+    normaliser: Float  # [C] what is still to be subtracted from the logits
 
     def best(self, score: Float, floor: Float, rooms: tuple[int, int]) -> tuple[Best, Best]:
         """The best entries that close a unit and those that do not, with cursors counted from the
         block's first; `score` and `floor` are those of all cursors and queries."""
+        closes = self.allowed.closes  # where no entry is of a kind, none of it is looked for
+        closed_room, open_room = rooms[0] * bool(closes.any()), rooms[1] * (not closes.all())
         return best_entries(
             self.logits,
-            self.column,
             score[self.rows],
             self.normaliser,
             floor[self.queries],
             self.first,
             self.allowed.starts[self.rows],
             self.allowed.ends[self.rows],
-            self.allowed.tokens,
-            self.allowed.closes,
-            *rooms,
+            self.column,
+            closes,
+            closed_room,
+            open_room,
         )
 
 
@@ -62,8 +64,8 @@ class Scorer:
                 f"identifiers contain token {alphabet[-1]} but the model has only {self._outputs} "
                 "outputs: load the model together with the identifiers it was trained for"
             )
-        self._column = np.arange(self._outputs, dtype=np.int32)
         self._tokens: torch.Tensor | None = None
+        self._column: Int32 | None = None  # [V] the column of each token; None: the token itself
         if config.normalise == "docid":
             self._column = self._columns(alphabet)
             self._tokens = torch.from_numpy(alphabet.astype(np.int64))
@@ -86,35 +88,36 @@ class Scorer:
             return self._valid_logits(hidden, allowed, rows)
         if self._tokens is not None:
             self._tokens = self._tokens.to(hidden.device)
-        scores = self._scaled(self._backbone.logits(hidden, self._tokens))
-        normaliser = torch.logsumexp(scores, dim=-1).double().cpu().numpy()
-        if scores.device.type == "cpu":
-            return scores.numpy(), self._column, normaliser
-        # Another device: fetch only the columns that can be chosen.
-        wanted = self._distinct(allowed.tokens)
-        scores = scores[:, torch.from_numpy(self._column[wanted]).to(scores.device)]
-        return scores.cpu().numpy(), self._columns(wanted), normaliser
+        scores = torch.log_softmax(
+            self._scaled(self._backbone.logits(hidden, self._tokens)), dim=-1
+        )
+        column = allowed.tokens if self._column is None else self._column[allowed.tokens]
+        if scores.device.type != "cpu":  # then fetch only what can be chosen
+            wanted, column = self._distinct(column)
+            scores = scores[:, wanted.to(scores.device)].cpu()
+        return scores.numpy(), column, np.zeros(len(scores))
 
     def _valid_logits(
         self, hidden: torch.Tensor, allowed: Allowed, rows: slice
     ) -> tuple[NDArray[np.float32], Int32, Float]:
-        wanted = self._distinct(allowed.tokens)
-        chosen = torch.from_numpy(wanted.astype(np.int64)).to(hidden.device)
-        logits = self._scaled(self._backbone.logits(hidden, chosen)).cpu().numpy()
-        column, starts, ends = self._columns(wanted), allowed.starts[rows], allowed.ends[rows]
-        return logits, column, valid_normaliser(logits, column, starts, ends, allowed.tokens)
+        wanted, column = self._distinct(allowed.tokens)
+        scores = self._backbone.logits(hidden, wanted.to(hidden.device))
+        logits = self._scaled(scores).cpu().numpy()
+        starts, ends = allowed.starts[rows], allowed.ends[rows]
+        return logits, column, valid_normaliser(logits, starts, ends, column)
 
     def _scaled(self, logits: torch.Tensor) -> torch.Tensor:
         logits = logits.float().contiguous()
         return logits if self._config.temperature == 1 else logits / self._config.temperature
 
-    def _distinct(self, tokens: Int32) -> Int32:
-        """The tokens that occur, ascending."""
+    def _distinct(self, tokens: Int32) -> tuple[torch.Tensor, Int32]:
+        """The tokens that occur, ascending, and where each of the given ones stands among them."""
         marks = np.zeros(self._outputs, dtype=np.bool_)
         marks[tokens] = True
-        return np.flatnonzero(marks).astype(np.int32)
+        distinct = np.flatnonzero(marks)
+        return torch.from_numpy(distinct), self._columns(distinct)[tokens]
 
-    def _columns(self, tokens: Int32) -> Int32:
+    def _columns(self, tokens: NDArray[np.integer]) -> Int32:
         """[V] where each of these tokens stands among them."""
         column = np.zeros(self._outputs, dtype=np.int32)
         column[tokens] = np.arange(len(tokens), dtype=np.int32)

@@ -28,7 +28,8 @@ def search(
     config = config or DecodeConfig()
     answers: list[list[Found]] = []
     for start in range(0, len(queries), config.batch):
-        rows = np.arange(start, min(start + config.batch, len(queries)))
-        beam = Beam(backbone, constraint, [queries[row] for row in rows], k, config)
+        together = queries[start : start + config.batch]
+        rows = start + np.arange(len(together))
+        beam = Beam(backbone, constraint, together, k, config)
         answers += beam.run(None if pool is None else pool.take(rows))
     return answers

@@ -23,60 +23,52 @@ class Best(NamedTuple):
 @kernel
 def best_entries(
     logits: NDArray[np.float32],
-    column: Int32,
     score: Float,
     normaliser: Float,
     floor: Float,
     first: Int,
     starts: Int,
     ends: Int,
-    tokens: Int32,
+    column: Int32,
     closes: Bool,
     closed_room: int,
     open_room: int,
 ) -> tuple[Best, Best]:
     """The best entries that close a unit, and the best that leave it open, for every query.
 
-    An entry scores score[c] + logits[c, column[token]] − normaliser[c], with c its cursor. Those
-    below the query's `floor` are left out. Query q has the cursors first[q]:first[q + 1].
+    Entry e of cursor c scores score[c] + logits[c, column[e]] − normaliser[c]. Those below the
+    query's `floor` are left out. Query q has the cursors first[q]:first[q + 1].
     """
     queries = len(first) - 1
     closed, opened = _empty(queries, closed_room), _empty(queries, open_room)
     for q in range(queries):
         for c in range(first[q], first[q + 1]):
-            offset = score[c] - normaliser[c]
-            closed_bar = max(floor[q], _bar(closed, q))
-            open_bar = max(floor[q], _bar(opened, q))
-            if score[c] < min(closed_bar, open_bar):
+            row, offset = logits[c], score[c] - normaliser[c]
+            bar = max(floor[q], min(_bar(closed, q), _bar(opened, q)))
+            if score[c] < bar:
                 continue  # log p ≤ 0: nothing here can be better than its prefix
             for e in range(starts[c], ends[c]):
-                # Rounding must not lift an entry above its prefix: pruning counts on log p ≤ 0.
-                value = min(score[c], offset + logits[c, column[tokens[e]]])
-                if closes[e]:
-                    if value >= closed_bar:
-                        _push(closed, q, c, e, value)
-                        closed_bar = max(floor[q], _bar(closed, q))
-                elif value >= open_bar:
-                    _push(opened, q, c, e, value)
-                    open_bar = max(floor[q], _bar(opened, q))
+                value = offset + row[np.uint32(column[e])]
+                if value >= bar:
+                    # Rounding must not lift an entry above its prefix: pruning counts on log p ≤ 0.
+                    _push(closed if closes[e] else opened, q, c, e, min(score[c], value))
+                    bar = max(floor[q], min(_bar(closed, q), _bar(opened, q)))
         _sort(closed, q)
         _sort(opened, q)
     return closed, opened
 
 
 @kernel
-def valid_normaliser(
-    logits: NDArray[np.float32], column: Int32, starts: Int, ends: Int, tokens: Int32
-) -> Float:
+def valid_normaliser(logits: NDArray[np.float32], starts: Int, ends: Int, column: Int32) -> Float:
     """[C] log Σ exp logit over the allowed tokens of each cursor."""
     normaliser = np.empty(len(starts))
     for c in range(len(starts)):
         largest = -np.inf
         for e in range(starts[c], ends[c]):
-            largest = max(largest, logits[c, column[tokens[e]]])
+            largest = max(largest, logits[c, column[e]])
         total = 0.0
         for e in range(starts[c], ends[c]):
-            total += np.exp(logits[c, column[tokens[e]]] - largest)
+            total += np.exp(logits[c, column[e]] - largest)
         normaliser[c] = largest + np.log(total)
     return normaliser
 
@@ -93,8 +85,12 @@ def _empty(queries: int, room: int) -> Best:
 
 @kernel
 def _bar(best: Best, q: int) -> float:
-    """What an entry must reach to come in: −∞ while there is room, else the worst score."""
-    return best.scores[q, 0] if best.counts[q] == best.scores.shape[1] else -np.inf
+    """What an entry must reach to come in: −∞ while there is room, else the worst score; +∞ where
+    none is wanted."""
+    room = best.scores.shape[1]
+    if best.counts[q] < room:
+        return -np.inf
+    return best.scores[q, 0] if room else np.inf
 
 
 @kernel
