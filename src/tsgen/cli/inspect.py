@@ -37,7 +37,7 @@ def inspect(
     if plot is not None:
         from tsgen.evaluate.plots import frequency_plot
 
-        name = f"{found.weights}, N = {found.n}"
-        frequency_plot(plot, {name: term_frequencies(TermSets.load(folder))}, title=folder.name)
+        title = f"{folder.resolve().name}: {found.weights}, N = {found.n}"
+        frequency_plot(plot, {"terms": term_frequencies(TermSets.load(folder))}, title=title)
     if found.unreachable:
         raise typer.Exit(1)

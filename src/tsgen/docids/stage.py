@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import orjson
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from tsgen.artifact import open_artifact, stage
 from tsgen.config import StageConfig
@@ -25,11 +25,18 @@ FACTS = "selection.json"
 FIRST = "doc_first"  # [D] the first document with the same set: the duplicates
 
 
+def _number_of_terms(n: Any) -> Any:
+    if n != "auto" and (not isinstance(n, int) or n < 1):
+        raise ValueError("expected a whole number of at least 1, or auto")
+    return n
+
+
 class TermsConfig(StageConfig):
     """How T(D) is chosen."""
 
     weights: str = "learned"  # or tfidf, title, random
-    n: Annotated[int, Field(ge=1)] | Literal["auto"] = 12  # auto: the smallest without collisions
+    # auto: the smallest N without collisions
+    n: Annotated[int | Literal["auto"], BeforeValidator(_number_of_terms)] = 12
     words: WordsConfig = WordsConfig()
     options: dict[str, Any] = Field(default_factory=dict)  # settings of the chosen weights
 
@@ -81,7 +88,7 @@ def open_term_sets(folder: Path) -> TermSets:
 
 
 def summary(folder: Path) -> dict[str, int]:
-    """What selection counted: documents, N, vocabulary, documents moved, duplicates of another."""
+    """What selection counted: documents, N, vocabulary, documents moved, and duplicates."""
     facts: dict[str, int] = orjson.loads((folder / FACTS).read_bytes())
     return facts
 
@@ -104,11 +111,12 @@ def _show(documents: int) -> None:
 def _write(sets: TermSets, selection: Selection, folder: Path) -> None:
     sets.save(folder)
     save_array(folder, FIRST, selection.first)
+    members = np.bincount(selection.first)  # of the documents with one set, at the first of them
     facts = {
         "documents": len(sets),
         "n": selection.n,
         "vocabulary": len(sets.vocabulary),
         "moved": selection.moved,
-        "duplicates": int((selection.first != np.arange(len(sets))).sum()),
+        "duplicates": int(members[members > 1].sum()),
     }
     (folder / FACTS).write_bytes(orjson.dumps(facts))

@@ -45,6 +45,6 @@ def open_tokenizer(name: str) -> Tokenizer:
         return Tokenizer.from_pretrained(name)
     except Exception as error:  # the library raises bare Exception for damaged and unknown files
         raise ConfigError(
-            f"cannot open the tokenizer {name!r}: {error}. "
+            f"cannot open the tokenizer {name!r}: {str(error).rstrip('.')}. "
             f"Expected {MINILM!r}, a {FILE}, a folder with one, or a hub name with network."
         ) from None
