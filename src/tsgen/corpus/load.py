@@ -11,13 +11,18 @@ from tsgen.corpus.hf import hf
 from tsgen.corpus.irds import irds
 from tsgen.corpus.lines import stem_and_format
 from tsgen.corpus.sources import Layout, SourcedDataSet
+from tsgen.corpus.stdlib import stdlib
 from tsgen.corpus.tables import JSON_FORMATS, Columns, document_table
 from tsgen.corpus.trec import qrels_file, qrels_folder, query_file
 from tsgen.errors import DataError
 
 QRELS = "qrels"
 TABLES = (*JSON_FORMATS, "csv", "tsv")
-HUBS: Mapping[str, Callable[[str, Columns | None], Layout]] = {"irds": irds, "hf": hf}
+HUBS: Mapping[str, Callable[[str, Columns | None], Layout]] = {
+    "irds": irds,
+    "hf": hf,
+    "stdlib": stdlib,
+}
 FOLDERS: Mapping[str, Callable[[Path, Columns | None], Layout | None]] = {
     beir.LOOKS_LIKE: beir.beir_folder,
     msmarco.LOOKS_LIKE: msmarco.msmarco_folder,
@@ -43,7 +48,7 @@ def load(
     judgments: Mapping[str, str | Path] | None = None,
     skip_bad: bool = False,
 ) -> SourcedDataSet:
-    """Open a data set: a folder, a documents file, a .toml file, `irds:NAME` or `hf:NAME`.
+    """Open a data set: a folder, a documents file, a .toml file, `irds:NAME`, `hf:NAME`, `stdlib:`.
 
     `qrels` names another folder of judgments, inside the set's folder or anywhere. `columns` say
     what the columns of the documents mean; `queries` and `judgments` (split → file) come with a
@@ -116,7 +121,7 @@ def _qrels_path(source: str | Path, qrels: str) -> Path:
 def _name(source: str | Path) -> str:
     hub, colon, name = str(source).partition(":")
     if colon and hub in HUBS:
-        return name.replace("/", "-").replace(":", "-")
+        return (name or hub).replace("/", "-").replace(":", "-")
     path = Path(source).resolve()
     return path.name if path.is_dir() else stem_and_format(path)[0]
 
@@ -129,5 +134,5 @@ def _list(folder: Path, most: int = 10) -> str:
 
 _EXPECTED = (
     "a data folder (BEIR, MS MARCO, NQ320K), a documents file (.jsonl, .csv, .tsv; plain, .gz or "
-    ".zst), a .toml file that describes a set, irds:NAME, or hf:NAME. Check the path."
+    ".zst), a .toml file that describes a set, irds:NAME, hf:NAME, or stdlib:. Check the path."
 )

@@ -1,0 +1,114 @@
+"""`stdlib:`: the documentation of the Python standard library, with questions written by hand.
+
+The documents are read from the running Python, so they differ between its versions. Questions name
+their answers, in `stdlib_questions/`, one file a split, one JSON object a line:
+
+    {"query": "merge two sorted lists", "documents": ["heapq.merge"]}
+
+Names that this Python does not have are skipped; `missing_names` lists them.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import orjson
+
+from tsgen.artifact import hash_file, hash_strings
+from tsgen.corpus import stdlib_objects
+from tsgen.corpus.lines import numbered_lines
+from tsgen.corpus.sources import Layout, Source
+from tsgen.corpus.stdlib_objects import StdlibObject
+from tsgen.corpus.tables import Columns
+from tsgen.errors import DataError
+from tsgen.records import Document, Judgment, Query
+
+T = TypeVar("T")
+QUESTIONS = Path(__file__).with_name("stdlib_questions")
+
+
+class Question(NamedTuple):
+    """A question and the names of all objects that answer it."""
+
+    id: str
+    query: str
+    documents: list[str]
+
+
+def stdlib(name: str, columns: Columns | None) -> Layout:
+    """The standard library's documents, and a split for each file of questions."""
+    if name or columns:
+        raise DataError(f"stdlib:{name}: there is only one such set; expected just stdlib:")
+    files = sorted(QUESTIONS.glob("*.jsonl"))
+    return Layout(
+        Source("stdlib:", lambda: enumerate(stdlib_documents(), 1), _record, _fingerprint),
+        [_source(path, _queries) for path in files],
+        {path.stem: _source(path, _judgments) for path in files},
+    )
+
+
+@cache
+def stdlib_documents() -> tuple[Document, ...]:
+    """A document for each object: its dotted name is the id and the title.
+
+    A fresh interpreter reads them: in this one, other packages may have replaced some by their own.
+    """
+    command = [sys.executable, "-I", "-S", stdlib_objects.__file__]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        raise DataError(
+            f"stdlib: {sys.executable} cannot read its own documentation; expected a complete "
+            f"Python 3.11 or later. It says: {done.stderr.decode(errors='replace').strip()}"
+        )
+    found = (StdlibObject(*fields) for fields in orjson.loads(done.stdout))
+    return tuple(
+        Document(each.name, each.text, each.name, {"kind": each.kind, "module": each.module})
+        for each in found
+    )
+
+
+def questions(path: Path) -> Iterator[tuple[int, Question]]:
+    """The questions of a file with their line numbers, which are part of their ids."""
+    for number, line in numbered_lines(path):
+        record = orjson.loads(line)
+        yield number, Question(f"{path.stem}:{number}", record["query"], record["documents"])
+
+
+def missing_names(split: str) -> list[str]:
+    """The answers to a split's questions that this Python does not have, in file order."""
+    known = _names()
+    asked = (name for _, each in questions(QUESTIONS / f"{split}.jsonl") for name in each.documents)
+    return list(dict.fromkeys(name for name in asked if name not in known))
+
+
+def _source(path: Path, read: Callable[[Path], Iterator[tuple[int, T]]]) -> Source[T]:
+    return Source(str(path), lambda: read(path), _record, lambda: hash_file(path))
+
+
+def _queries(path: Path) -> Iterator[tuple[int, Query]]:
+    return ((number, Query(each.id, each.query)) for number, each in questions(path))
+
+
+def _judgments(path: Path) -> Iterator[tuple[int, Judgment]]:
+    known = _names()
+    for number, each in questions(path):
+        for name in each.documents:
+            if name in known:
+                yield number, Judgment(each.id, name)
+
+
+def _record(record: T) -> T:
+    """What was read is a record already."""
+    return record
+
+
+def _names() -> set[str]:
+    return {document.id for document in stdlib_documents()}
+
+
+def _fingerprint() -> str:
+    """A hash of names and texts, which depend on the Python version."""
+    return hash_strings(*(part for each in stdlib_documents() for part in (each.id, each.text)))
