@@ -48,15 +48,13 @@ def weigh_corpus(
     size: int = PIECE,
 ) -> Weighed:
     """Weigh all documents, keeping pieces in `folder` and going on after those found there."""
-    finished = next(i for i in count() if not _path(folder, i).exists())
-    rest = islice(documents, finished * size, None)
-    for piece in count(finished):
-        chunk = list(islice(rest, size))
-        if not chunk:
-            return _merge([_read(_path(folder, i)) for i in range(piece)])
+    piece = next(i for i in count() if not _path(folder, i).exists())
+    rest = islice(documents, piece * size, None)
+    while chunk := list(islice(rest, size)):
         _write(_path(folder, piece), _weigh(chunk, weights))
         done(piece * size + len(chunk))
-    raise AssertionError("unreachable")
+        piece += 1
+    return _merge([_read(_path(folder, i)) for i in range(piece)])
 
 
 def remove_pieces(folder: Path) -> None:
