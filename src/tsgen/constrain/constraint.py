@@ -28,6 +28,10 @@ class Ragged:
     offsets: Int
     values: Int32
 
+    def row(self, r: int) -> Int32:
+        """One row."""
+        return self.values[self.offsets[r] : self.offsets[r + 1]]
+
     def take(self, picks: Int) -> "Ragged":
         """Some of the rows, in the order of `picks`."""
         lengths = np.diff(self.offsets)[picks]

@@ -108,6 +108,34 @@ def leads(index: Index, documents: Documents, sets: Int, low: Int, high: Int, te
 
 
 @kernel
+def best_value(
+    index: Index,
+    documents: Documents,
+    sets: Int,
+    query: Int,
+    values: NDArray[np.float32],
+    order: Int32,
+) -> NDArray[np.float64]:
+    """[R] the largest of values[query[r]] among the documents in Y of set `sets[r]`.
+
+    `order` [Q, M] are each query's M best documents, best first. Where Y is in the form of bitmaps
+    they are tried in turn; if none is in Y, the value of the last is an upper bound.
+    """
+    best = np.full(len(sets), -np.inf)
+    for r in range(len(sets)):
+        row, i = values[query[r]], sets[r]
+        if documents.form[i] != BITMAPS:
+            for document in valid_documents(index, documents, i):
+                best[r] = max(best[r], row[document])
+            continue
+        for document in order[query[r]]:
+            best[r] = row[document]
+            if _in_all(index, documents.terms[i], document):
+                break
+    return best
+
+
+@kernel
 def of_length(
     index: Index, documents: Documents, offsets: Int, all_of_length: Int32
 ) -> tuple[Int, Int32]:

@@ -103,6 +103,11 @@ class PostingsConstraint:
         """The number of documents."""
         return len(self._offsets) - 1
 
+    @property
+    def term_sets(self) -> Ragged:
+        """T(D) of every document, heaviest first."""
+        return Ragged(self._offsets, self._terms)
+
     @cached_property
     def alphabet(self) -> Int32:
         """The tokens that occur in terms, ascending."""

@@ -6,9 +6,12 @@ import numpy as np
 import torch
 
 from tsgen.constrain.constraint import Constraint, Ragged
+from tsgen.constrain.postings import PostingsConstraint
 from tsgen.decode.beam import Beam
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import Found
+from tsgen.decode.plan import plan, rank_by_prior
+from tsgen.errors import ConfigError
 from tsgen.model.backbone import Backbone
 
 
@@ -23,13 +26,45 @@ def search(
 ) -> list[list[Found]]:
     """At most `k` documents for each query, best first; ties by document order.
 
-    `pool` limits each query to some documents (ascending positions).
+    `pool` limits each query to some documents (ascending positions), in place of the prior's pool.
     """
     config = config or DecodeConfig()
     answers: list[list[Found]] = []
     for start in range(0, len(queries), config.batch):
         together = queries[start : start + config.batch]
-        rows = start + np.arange(len(together))
         beam = Beam(backbone, constraint, together, k, config)
-        answers += beam.run(None if pool is None else pool.take(rows))
+        own = None if pool is None else pool.take(start + np.arange(len(together)))
+        if not (config.look_ahead or (config.pool and own is None)):
+            answers += beam.run(own)
+            continue
+        prior = plan(backbone, _term_sets(constraint), beam.start.hidden, config.prior)
+        look_ahead = prior.look_ahead(config.look_ahead) if config.look_ahead else None
+        if own is None and config.pool:
+            own = prior.pool(config.pool)
+        answers += beam.run(own, look_ahead)
     return answers
+
+
+@torch.no_grad()
+def search_by_prior(
+    backbone: Backbone,
+    constraint: PostingsConstraint,
+    queries: Sequence[str],
+    k: int,
+    config: DecodeConfig | None = None,
+) -> list[list[Found]]:
+    """The set prior as a ranker: one decoder step a query, then a score for every document."""
+    config = config or DecodeConfig()
+    answers: list[list[Found]] = []
+    for start in range(0, len(queries), config.batch):
+        _, _, hidden = backbone.encode(queries[start : start + config.batch])
+        answers += rank_by_prior(plan(backbone, constraint, hidden, config.prior), k)
+    return answers
+
+
+def _term_sets(constraint: Constraint) -> PostingsConstraint:
+    if not isinstance(constraint, PostingsConstraint):
+        raise ConfigError(
+            "`pool` and `look_ahead` need term sets, these identifiers are sequences: set both to 0"
+        )
+    return constraint

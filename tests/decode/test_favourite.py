@@ -1,0 +1,64 @@
+"""The favourite permutation of a known set."""
+
+import numpy as np
+import pytest
+
+from oracle.decoding import Corpus, brute_force, order_log_prob, subword_corpus, word_corpus
+from oracle.toy_backbone import ToyBackbone
+from tsgen.constrain.postings import PostingsConstraint
+from tsgen.decode.favourite import FavouriteConfig, favourite_permutations
+
+WORDS = word_corpus([(3, 1, 0, 2), (2, 0, 1), (1,), (0, 4, 3)])
+PIECES = subword_corpus([(2, 1, 0, 3), (1, 0), (3, 2, 4)], [(0,), (0, 1), (2, 3), (1, 1, 1), (3,)])
+corpora = pytest.mark.parametrize("corpus", [WORDS, PIECES], ids=["words", "pieces"])
+
+
+def pairs(corpus: Corpus) -> list[tuple[str, int]]:
+    return [(query, d) for query in "abcde" for d in reversed(range(len(corpus.sets)))]
+
+
+def favourites(corpus: Corpus, **settings):
+    constraint = PostingsConstraint(corpus.arrays, corpus.spelling)
+    backbone = ToyBackbone(corpus.outputs)
+    config = FavouriteConfig(**settings)
+    return backbone, favourite_permutations(backbone, constraint, pairs(corpus), config)
+
+
+@corpora
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+@pytest.mark.parametrize("normalise", ["full", "docid"])
+def test_a_wide_beam_finds_the_likeliest_order(
+    corpus: Corpus, temperature: float, normalise: str
+) -> None:
+    settings = {"temperature": temperature, "normalise": normalise}
+    backbone, found = favourites(corpus, beam=50, batch=4, merge="none", **settings)
+    for (query, document), favourite in zip(pairs(corpus), found, strict=True):
+        orders = brute_force(corpus, backbone, query, **settings)[document]
+        by_weight = corpus.sets[document]
+        likelihood = {
+            order: order_log_prob(corpus, backbone, query, order, normalise=normalise)
+            for order in (orders[0][1], by_weight)
+        }
+        best = max(likelihood, key=lambda order: likelihood[order])
+        assert favourite.terms == best
+        assert favourite.log_prob == pytest.approx(likelihood[best], abs=1e-4)
+
+
+@corpora
+@pytest.mark.parametrize("beam", [1, 2])
+def test_never_worse_than_the_weight_order(corpus: Corpus, beam: int) -> None:
+    backbone, found = favourites(corpus, beam=beam)
+    kept = 0
+    for (query, document), favourite in zip(pairs(corpus), found, strict=True):
+        by_weight = order_log_prob(corpus, backbone, query, corpus.sets[document])
+        assert sorted(favourite.terms) == sorted(corpus.sets[document])
+        assert favourite.log_prob >= by_weight - 1e-4
+        kept += favourite.terms == corpus.sets[document]
+    assert kept < len(found)
+
+
+def test_batches_do_not_matter() -> None:
+    _, one = favourites(PIECES, batch=1)
+    _, all_together = favourites(PIECES, batch=100)
+    assert [f.terms for f in one] == [f.terms for f in all_together]
+    np.testing.assert_allclose([f.log_prob for f in one], [f.log_prob for f in all_together])
