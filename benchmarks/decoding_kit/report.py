@@ -1,0 +1,216 @@
+"""The figures as tables on the terminal, as a page, as JSON and as plots."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from tsgen.artifact import write_beside
+from tsgen.evaluate.plots import line_plot
+from tsgen.evaluate.tables import Column, Row, Table, to_markdown, to_rich
+
+Figures = Mapping[str, Any]
+
+WIDTH = 140  # tables are wide; a narrower terminal wraps their lines
+PAPER = {10: 0.06, 100: 0.69}  # Table 5: seconds a query on NQ320K, T5-base, the authors' GPU
+
+
+def tables(figures: Figures) -> list[Table]:
+    """One table for each part that was run."""
+    makers = {"latency": _latency, "growth": _growth, "peers": _peers, "targets": _targets}
+    notes = {"machine": figures["machine"], "run": figures["command"]}
+    found = [make(figures[part]) for part, make in makers.items() if figures.get(part)]
+    return [Table(t.columns, t.rows, t.caption, {**notes, **t.notes}, t.label) for t in found]
+
+
+def write(figures: Figures, out: Path) -> None:
+    """Print everything, and write it to `out`."""
+    shown, console = tables(figures), Console(width=max(Console().width, WIDTH))
+    for table in shown:
+        console.print(to_rich(table))
+    out.mkdir(parents=True, exist_ok=True)
+    with write_beside(out / "decoding.json") as beside:
+        beside.write_text(json.dumps(figures, indent=1) + "\n")
+    plots = _plots(figures, out)
+    page = ["# Decoding: time, memory, growth", "", figures["about"], ""]
+    page += [part for table in shown for part in (to_markdown(table), "")]
+    page += [part for name, text in plots.items() for part in (f"![{text}]({name})", "")]
+    with write_beside(out / "decoding.md") as beside:
+        beside.write_text("\n".join(page))
+
+
+def _latency(rows: list[dict[str, Any]]) -> Table:
+    columns = [
+        Column("s / query", "low"),
+        Column("median", "low"),
+        Column("model", None),
+        Column("constraint", None),
+        Column("search", None),
+        Column("documents", None, 1),
+        Column("paper's GPU", None, 2),
+    ]
+    body = [
+        Row(
+            f"{row['spelling']}, log p over {row['log_p']}, beam {row['beam']}",
+            [
+                row["seconds"],
+                row["median"],
+                _share(row["model_share"]),
+                _share(row["constraint_share"]),
+                _share(row["search_share"]),
+                row["documents_found"],
+                PAPER.get(row["beam"]),
+            ],
+            group=str(row["beam"]),
+        )
+        for row in sorted(rows, key=lambda row: row["beam"])
+    ]
+    notes = {
+        "paper's GPU": "Table 5 of the paper, T5-base on NQ320K's 109,739 documents with the "
+        "authors' GPU; ours is a far smaller model on CPU cores with wikipages-110k, as many "
+        "documents: the two columns share a scale, not a setting",
+        "model": "mini (MiniLM 3 layers, decoder 2 layers), trained for a few minutes",
+    }
+    return Table(columns, body, "wikipages-110k, one query at a time", notes, "setting")
+
+
+def _growth(rows: list[dict[str, Any]]) -> Table:
+    columns = [
+        Column("s / query", None),
+        Column("constraint", None),
+        Column("constraint ms", None, 1),
+        Column("search", None),
+        Column("index GB", None, 2),
+        Column("peak GB", None, 2),
+        Column("target found", None, 2),
+    ]
+    body = [
+        Row(
+            f"{row['documents']:,} × {row['n']}, beam {row['beam']}",
+            [
+                row["seconds"],
+                _share(row["constraint_share"]),
+                row["constraint_seconds"] * 1e3,
+                _share(row["search_share"]),
+                row["disk_gb"],
+                row["peak_gb"],
+                row["found"],
+            ],
+        )
+        for row in rows
+    ]
+    notes = {
+        "sets": "synthetic, terms drawn by Zipf's law from 32,000; memory-mapped",
+        "peak GB": "resident memory of the whole process: Python, model, mapped pages",
+    }
+    return Table(columns, body, "Growth with the number of documents", notes, "documents × terms")
+
+
+def _peers(rows: list[dict[str, Any]]) -> Table:
+    columns = [
+        Column("s / query", "low"),
+        Column("×", None, 1),
+        Column("constraint ms", "low", 1),
+        Column("× constraint", None, 1),
+        Column("documents", None, 1),
+        Column("best log p", "high", 2),
+        Column("ours as likely", None, 2),
+        Column("M@10"),
+        Column("R@10"),
+        Column("R@100"),
+    ]
+    body = [
+        Row(
+            f"{row['system']} ({row['spelling']})",
+            [
+                row["seconds"],
+                row["times_slower"],
+                row["constraint_seconds"] * 1e3,
+                row["constraint_times_slower"],
+                row["documents_found"],
+                row["best_log_p"],
+                row["ours_as_likely"],
+                row["M@10"],
+                row["R@10"],
+                row["R@100"],
+            ],
+            group=row["spelling"],
+        )
+        for row in rows
+    ]
+    notes = {
+        "generate": "transformers' generate with prefix_allowed_tokens_fn on the same constraint",
+        "plain": "a Python loop over beams, numpy sets, a mask over the vocabulary, no merging",
+        "×": "times as long as tsgen",
+        "ours as likely": "share of queries where each of tsgen's ten best documents is at least "
+        "as likely as the other's at the same rank",
+        "M@10, R@k": "of a model trained for minutes: for comparing the searches, not as results",
+    }
+    beam, queries = rows[0]["beam"], rows[0]["queries"]
+    return Table(columns, body, f"Peers at beam {beam}, {queries} queries, one run", notes)
+
+
+def _targets(rows: list[dict[str, Any]]) -> Table:
+    columns = [Column("measured", None, 2), Column("wanted", None), Column("", None)]
+    body = [
+        Row(row["what"], [row["measured"], row["wanted"], "yes" if row["met"] else "no"])
+        for row in rows
+    ]
+    return Table(columns, body, "Targets", {}, "target")
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def _plots(figures: Figures, out: Path) -> dict[str, str]:
+    """Draw what was measured; file name → what it shows."""
+    drawn = {}
+    if figures.get("growth"):
+        drawn["decoding-growth.png"] = "time per query against the number of documents"
+        _plot_growth(figures["growth"], out / "decoding-growth.png")
+    if figures.get("shrinking"):
+        drawn["decoding-shrinking.png"] = "|Y| after each term, over real queries"
+        _plot_shrinking(figures["shrinking"], out / "decoding-shrinking.png")
+    return drawn
+
+
+def _plot_growth(rows: list[dict[str, Any]], path: Path) -> None:
+    series = {}
+    for beam in sorted({row["beam"] for row in rows}):
+        some = [row for row in rows if row["beam"] == beam and row["n"] == 12]
+        sizes = [row["documents"] for row in some]
+        series[f"beam {beam}: query"] = sizes, [row["seconds"] for row in some]
+        series[f"beam {beam}: constraint"] = sizes, [row["constraint_seconds"] for row in some]
+    line_plot(
+        path,
+        series,
+        title="Time per query, synthetic Zipf sets, N = 12",
+        x="documents",
+        y="seconds",
+        log_x=True,
+        log_y=True,
+    )
+
+
+def _plot_shrinking(paths: Mapping[str, list[list[int]]], path: Path) -> None:
+    series = {}
+    for kind, rows in paths.items():
+        steps = max(map(len, rows))
+        # A set that is complete early has found its documents: it stays where it ended.
+        table = np.array([row + row[-1:] * (steps - len(row)) for row in rows])
+        for name, share in (("upper quartile", 75), ("median", 50), ("lower quartile", 25)):
+            values = np.percentile(table, share, axis=0)
+            series[f"{kind}: {name}"] = np.arange(1, steps + 1), values
+    queries = len(next(iter(paths.values())))
+    line_plot(
+        path,
+        series,
+        title=f"Documents left after each term, {queries} real queries",
+        x="terms generated",
+        y="|Y|",
+        log_y=True,
+    )
