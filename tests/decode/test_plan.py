@@ -72,7 +72,7 @@ def test_a_given_pool_takes_the_place_of_the_priors() -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.sampled_from([None, 0, 1]), st.sampled_from(["sum", "matched"]), st.data())
+@given(st.sampled_from([None, 1, 2]), st.sampled_from(["sum", "matched"]), st.data())
 def test_look_ahead_is_the_best_document_left(
     heavy: int | None, how: str, data: st.DataObject
 ) -> None:

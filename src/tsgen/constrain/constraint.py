@@ -145,3 +145,7 @@ class Constraint(Protocol):
     def valid(self, frontier: Any) -> Int:
         """[R] the number of documents that a row can still lead to, |Y|."""
         ...
+
+    def decided(self, frontier: Any, rows: Int) -> Int:
+        """[C] the only document that each of these rows can still lead to, or -1."""
+        ...

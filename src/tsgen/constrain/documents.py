@@ -95,6 +95,19 @@ def valid_documents(index: Index, documents: Documents, i: int) -> Int32:
 
 
 @kernel
+def only_document(index: Index, documents: Documents, sets: Int) -> Int:
+    """[C] the document in Y of set `sets[c]` if there is one only, else -1.
+
+    Such a Y is never in the form of bitmaps, which have more than `limit` ≥ 1 documents.
+    """
+    only = np.empty(len(sets), dtype=np.int64)
+    for c in range(len(sets)):
+        one = documents.sizes[sets[c]] == 1
+        only[c] = valid_documents(index, documents, sets[c])[0] if one else -1
+    return only
+
+
+@kernel
 def leads(index: Index, documents: Documents, sets: Int, low: Int, high: Int, terms: Int32) -> Bool:
     """[C] whether some document of Y of set `sets[c]` holds any of `terms[low[c]:high[c]]` that is
     not in the set already."""

@@ -7,61 +7,42 @@ every term is valid, so the search is offered all terms and asks `leads` about t
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tsgen.constrain import documents as valid
-from tsgen.constrain.bits import make_bitmaps
 from tsgen.constrain.constraint import Allowed, Bool, Cursor, Int, Int32, Ragged
-from tsgen.constrain.documents import BITMAPS, LISTED, Documents, Index
+from tsgen.constrain.documents import BITMAPS, Documents, Index
 from tsgen.constrain.kernel import fixed
 from tsgen.constrain.keys import Keys, first_equal, member_keys
 from tsgen.constrain.spelled import next_tokens
+from tsgen.constrain.term_index import (
+    TermSetArrays,
+    every_document,
+    make_index,
+    these_documents,
+)
 from tsgen.constrain.valid_terms import valid_terms
 from tsgen.docids.spelling import Spelling
 
 UNLIMITED = 2**62
 LIST_SHARE = 32  # documents of a set for each first token: where listing V costs as much as not
 LIST_AT_LEAST = 256
-HEAVY_SHARE = 128  # a term in more than 1/128 of the documents: its bitmap is 4 lists long at most
-HEAVY_AT_LEAST = 1024
 
 
-class TermSetArrays(Protocol):
-    """T(D) for every document and Φ(t) for every term, as CSR arrays (memory-mapped or not)."""
-
-    @property
-    def doc_offsets(self) -> NDArray[np.integer]:
-        """[D + 1]."""
-        ...
-
-    @property
-    def doc_terms(self) -> NDArray[np.integer]:
-        """The terms of each document."""
-        ...
-
-    @property
-    def post_offsets(self) -> NDArray[np.integer]:
-        """[T + 1]."""
-        ...
-
-    @property
-    def post_docs(self) -> NDArray[np.integer]:
-        """The documents of each term, ascending."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SetFrontier:
-    """Rows that stand for sets of equal size; rows with the same set share its state."""
+    """Rows that stand for sets of equal size; rows with the same set share its state.
+
+    V is written down when a row is first continued: most closed rows never are.
+    """
 
     index: Index
     set_of: Int  # [R] row → set
     keys: Keys  # [S, 2]
     documents: Documents
-    listed: Bool  # [S] whether V is written down; else it is among all terms
+    few: Bool  # [S] whether V is to be written down; else it is among all terms
+    listed: Bool  # [S] whether it was
     low: Int  # [S] V is the slice low:high of `ranks`, or of all ranks
     high: Int  # [S]
     ranks: Int32
@@ -92,10 +73,9 @@ class PostingsConstraint:
         if list_up_to is None:
             list_up_to = max(LIST_AT_LEAST, len(self._all_entries[0]) // LIST_SHARE)
         self._list_up_to = list_up_to
-        if heavy is None:
-            heavy = max(HEAVY_AT_LEAST, self.documents // HEAVY_SHARE)
-        self._index = _index(sets, self.documents, heavy)
+        self._index = make_index(sets, heavy)
         self._by_length = np.bincount(np.diff(self._offsets))
+        self._with_length: dict[int, Int32] = {}
         self._all_used = bool(np.all(np.diff(self._index.offsets) > 0))
 
     @property
@@ -127,21 +107,22 @@ class PostingsConstraint:
         index = self._index._replace(limit=UNLIMITED) if exact else self._index
         if pool is None:
             keys, set_of = np.zeros((1, 2), dtype=np.uint64), np.zeros(batch, dtype=np.int64)
-            documents = _everything(self.documents)
+            documents = every_document(self.documents)
             if exact and not self._all_used:  # then V is to be listed without the unused terms
                 ends = np.array([0, self.documents])
-                documents = _listed(Ragged(ends, np.arange(self.documents, dtype=np.int32)))
+                documents = these_documents(Ragged(ends, np.arange(self.documents, dtype=np.int32)))
             return self._frontier(index, set_of, keys, documents, exact)
         sums = np.zeros((len(pool.values) + 1, 2), dtype=np.uint64)
         np.cumsum(member_keys(pool.values), axis=0, out=sums[1:])
         # Scaled, because the sum for documents {3, 5} must not look like the one for terms {3, 5}.
         keys = (sums[pool.offsets[1:]] - sums[pool.offsets[:-1]]) * np.uint64(0x2545F4914F6CDD1D)
-        documents = _listed(pool)
+        documents = these_documents(pool)
         return self._frontier(index, np.arange(batch, dtype=np.int64), keys, documents, exact)
 
     def cursor(self, frontier: SetFrontier, rows: Int) -> Cursor:
         """Cursors at the beginning of the rows' next term."""
         sets = frontier.set_of[rows]
+        self._list_terms(frontier, sets)
         return Cursor(rows, frontier.low[sets], frontier.high[sets], np.zeros_like(rows))
 
     def allowed(self, frontier: SetFrontier, cursor: Cursor) -> Allowed:
@@ -199,7 +180,7 @@ class PostingsConstraint:
         return keys
 
     def close(self, frontier: SetFrontier, cursor: Cursor) -> SetFrontier:
-        """Add each cursor's term to its row's set: Y ← Y ∩ Φ(t), V ← ∪ T(D) \\ X."""
+        """Add each cursor's term to its row's set: Y ← Y ∩ Φ(t)."""
         keys = self.keys(frontier, cursor)
         leaders, set_of = np.unique(first_equal(keys), return_inverse=True)
         terms = self.units(frontier, cursor)[leaders].astype(np.int32)
@@ -218,7 +199,7 @@ class PostingsConstraint:
         if not self.ends(held):
             return Ragged(np.zeros(rows + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
         offsets, found = valid.of_length(
-            frontier.index, frontier.documents, self._offsets, self._of_length(held, frontier)
+            frontier.index, frontier.documents, self._offsets, self._of_length(held)
         )
         return Ragged(offsets, found).take(frontier.set_of)
 
@@ -226,6 +207,10 @@ class PostingsConstraint:
         """[R] |Y|."""
         count: Int = frontier.documents.sizes[frontier.set_of]
         return count
+
+    def decided(self, frontier: SetFrontier, rows: Int) -> Int:
+        """[C] the document in Y where it is the only one, or -1."""
+        return valid.only_document(frontier.index, frontier.documents, frontier.set_of[rows])
 
     @cached_property
     def _all_entries(self) -> tuple[Int32, Bool, Int32]:
@@ -246,53 +231,44 @@ class PostingsConstraint:
         documents = frontier.documents
         return self._all_used and documents.terms.shape[1] == 0 and documents.form[0] == BITMAPS
 
-    def _of_length(self, held: int, frontier: SetFrontier) -> Int32:
-        """All documents with that many terms, where a set in the form of bitmaps asks for them."""
-        if not np.any(frontier.documents.form == BITMAPS):
-            return fixed(np.zeros(0), np.int32)
-        return fixed(np.flatnonzero(np.diff(self._offsets) == held), np.int32)
+    def _of_length(self, held: int) -> Int32:
+        """All documents with that many terms, ascending."""
+        if held not in self._with_length:
+            documents = np.flatnonzero(np.diff(self._offsets) == held)
+            self._with_length[held] = fixed(documents, np.int32)
+        return self._with_length[held]
 
     def _frontier(
         self, index: Index, set_of: Int, keys: Keys, documents: Documents, exact: bool
     ) -> SetFrontier:
-        listed = documents.form != BITMAPS
+        few = documents.form != BITMAPS
         if not exact:
-            listed &= documents.sizes <= self._list_up_to
+            few &= documents.sizes <= self._list_up_to
+        low = np.zeros(len(few), dtype=np.int64)
+        high, none = np.full_like(low, len(self.spelling)), fixed(np.zeros(0), np.int32)
+        listed = np.zeros_like(few)
+        return SetFrontier(index, set_of, keys, documents, few, listed, low, high, none)
+
+    def _list_terms(self, frontier: SetFrontier, sets: Int) -> None:
+        """V ← ∪ {T(D) : D ∈ Y} \\ X for these sets, where Y is small and it was not done before."""
+        wanted = np.zeros_like(frontier.few)
+        wanted[sets] = True
+        wanted &= frontier.few & ~frontier.listed
+        if not wanted.any():
+            return
         low, high, ranks = valid_terms(
-            index,
-            documents,
-            listed,
+            frontier.index,
+            frontier.documents,
+            wanted,
             self._offsets,
             self._terms,
             self._rank_of,
             self._ranked,
             self.longest,
         )
-        low, high = np.where(listed, low, 0), np.where(listed, high, len(self.spelling))
-        ranks = fixed(ranks, np.int32)
-        return SetFrontier(index, set_of, keys, documents, listed, low, high, ranks)
-
-
-def _index(sets: TermSetArrays, documents: int, heavy: int) -> Index:
-    offsets, docs = fixed(sets.post_offsets, np.int64), fixed(sets.post_docs, np.int32)
-    heavy_terms = np.flatnonzero(np.diff(offsets) > heavy).astype(np.int32)
-    bitmap_of = np.full(len(offsets) - 1, -1, dtype=np.int32)
-    bitmap_of[heavy_terms] = np.arange(len(heavy_terms), dtype=np.int32)
-    bitmaps = make_bitmaps(offsets, docs, heavy_terms, documents)
-    return Index(offsets, docs, fixed(bitmap_of, np.int32), fixed(bitmaps, np.uint64), heavy)
-
-
-def _everything(count: int) -> Documents:
-    """The empty set, held by all documents: a conjunction of no bitmaps."""
-    zero = np.zeros(1, dtype=np.int64)
-    none = np.zeros((1, 0), dtype=np.int32)
-    form = np.full(1, BITMAPS, dtype=np.int8)
-    return Documents(none, form, zero, zero, zero + count, fixed(none[0], np.int32))
-
-
-def _listed(pool: Ragged) -> Documents:
-    """The empty set, held by each row's own documents."""
-    low, high = pool.offsets[:-1].copy(), pool.offsets[1:].copy()
-    none = np.zeros((len(low), 0), dtype=np.int32)
-    form = np.full(len(low), LISTED, dtype=np.int8)
-    return Documents(none, form, low, high, high - low, fixed(pool.values, np.int32))
+        before = frontier.ranks  # what was listed stays in its place: cursors point there
+        frontier.low[wanted] = low[wanted] + len(before)
+        frontier.high[wanted] = high[wanted] + len(before)
+        frontier.listed |= wanted
+        joined = np.concatenate((before, ranks)) if len(before) else ranks
+        frontier.ranks = fixed(joined, np.int32)

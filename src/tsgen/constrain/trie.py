@@ -140,6 +140,14 @@ class SequenceTrie:
         ends = frontier.members.offsets
         return ends[frontier.high] - ends[frontier.low]
 
+    def decided(self, frontier: TrieFrontier, rows: Int) -> Int:
+        """[C] the only document whose sequence begins with the prefix, or -1."""
+        first = frontier.members.offsets[frontier.low[rows]]
+        documents = np.full(len(rows), -1, dtype=np.int64)
+        only = self.valid(frontier)[rows] == 1
+        documents[only] = frontier.members.values[first[only]]
+        return documents
+
     def _ended(self, frontier: TrieFrontier) -> Bool:
         """[R] whether the first sequence of a row's slice, the shortest, ends at its depth."""
         some = frontier.low < frontier.high

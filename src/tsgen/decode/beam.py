@@ -20,9 +20,9 @@ import torch
 from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged
 from tsgen.decode.candidates import Candidates, rank_within
 from tsgen.decode.config import DecodeConfig
-from tsgen.decode.expand import Wanted, expand
+from tsgen.decode.expand import Wanted, compete, expand
 from tsgen.decode.found import Found, Hits, Step, Trail
-from tsgen.decode.merge import merge
+from tsgen.decode.merge import uncrowded
 from tsgen.decode.score import Scorer
 from tsgen.decode.select import Float
 from tsgen.model.backbone import Backbone
@@ -78,13 +78,16 @@ class Beam:
         return self._hits.found(self._trail)
 
     def _wanted(self, units: int, look_ahead: LookAhead | None) -> Wanted:
-        """B sets; 2 B where others move up for those that are complete, or to look ahead from."""
+        """B sets; more where others move up for those that are complete or have enough like them,
+        or to look ahead from."""
         beam, constraint, merge = self._config.beam, self._constraint, self._config.merge
+        per_document = self._config.per_document
         more = look_ahead is not None or (constraint.ends(units) and units < constraint.longest)
+        sets = 4 * beam if per_document else 2 * beam if more else beam
         # Scores stand for all that a hypothesis can reach, unless paths are added up later or the
         # places are given out by something else.
         bounded = self._config.early_stop and merge != "sum" and look_ahead is None
-        return Wanted(2 * beam if more else beam, units, beam, merge, bounded)
+        return Wanted(sets, units, beam, merge, per_document, bounded)
 
     def _next_units(self, frontier: Any, live: Live, wanted: Wanted) -> Candidates:
         """X × V: the best hypotheses with one more unit, best first. Partial spellings grow token
@@ -98,7 +101,7 @@ class Beam:
                 self._constraint, self._scorer, frontier, partial, hidden, floor, wanted
             )
             finished = Candidates.join([finished, closed])
-            kept = merge(finished, self._constraint.keys(frontier, finished.cursor), wanted.merge)
+            kept = compete(self._constraint, frontier, finished, wanted)
             floor = np.maximum(floor, _bar(kept, wanted, len(floor)))
             partial = partial.take(partial.score >= floor[partial.query])
             if not len(partial):
@@ -122,6 +125,9 @@ class Beam:
         order = np.arange(len(kept))
         if look_ahead is not None:
             order = np.lexsort((-kept.score - look_ahead(after, kept.query), kept.query))
+        if wanted.per_document:
+            document = self._constraint.decided(after, order)
+            order = order[uncrowded(kept.query[order], document, wanted.per_document)]
         query, score = kept.query[order], kept.score[order]
         alive = np.flatnonzero((valid > np.diff(completed.offsets))[order])
         alive = alive[rank_within(query[alive]) < self._config.beam]

@@ -24,6 +24,11 @@ class DecodeConfig(StageConfig):
     temperature: float = Field(1.0, gt=0)
     """u: probabilities are softmax(logits / u)."""
 
+    per_document: int = Field(0, ge=0)
+    """The most hypotheses whose only possible document is the same; 0: no limit. There are many
+    subsets of one set: without a limit those of a few documents may fill the beam, and no others
+    are found."""
+
     early_stop: bool = True
     """Drop what can no longer reach the best k. Never changes the answer; a switch for tests."""
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from tsgen.constrain.constraint import Bool, Constraint
+from tsgen.constrain.constraint import Bool, Constraint, Int
 from tsgen.decode.candidates import Candidates, rank_within
-from tsgen.decode.merge import sets_per_query
+from tsgen.decode.merge import merge, uncrowded
 from tsgen.decode.score import Block, Scorer
 from tsgen.decode.select import Best, Float
 
@@ -23,6 +23,7 @@ class Wanted:
     paths: int  # the most hypotheses that lead to the same set
     partial: int  # that go on spelling
     merge: str
+    per_document: int  # of one and the same decided document; 0: no limit
     bounded: bool  # whether no document can score more than the hypotheses that lead to it
 
     @property
@@ -55,6 +56,7 @@ def expand(
         while True:
             best = block.best(partial.score, floor, rooms)
             found = [_candidates(constraint, frontier, partial, block, part) for part in best]
+            found[1] = _uncrowded(constraint, frontier, found[1], wanted)
             if _enough(constraint, frontier, best, found, block, wanted):
                 break
             # Some led nowhere, or many to the same sets: look at more.
@@ -96,14 +98,38 @@ def _enough(
     wanted: Wanted,
 ) -> bool:
     """Whether every query of the block has all the valid candidates it needs, or all there are."""
-    first, count = block.queries.start, len(best[0].counts)
+    closed, opened = found
     short = [_full(part) for part in best]
     if short[0].any():
-        keys = constraint.keys(frontier, found[0].cursor) if wanted.merge == "max" else None
-        short[0] &= sets_per_query(found[0].query - first, keys, count) < wanted.closed
-    if short[1].any():
-        short[1] &= sets_per_query(found[1].query - first, None, count) < wanted.partial
+        if wanted.merge != "sum":  # which needs all paths, not so many sets
+            closed = compete(constraint, frontier, closed, wanted)
+        short[0] &= _per_query(closed, block) < wanted.closed
+    short[1] &= _per_query(opened, block) < wanted.partial
     return not (short[0].any() or short[1].any())
+
+
+def compete(
+    constraint: Constraint, frontier: Any, candidates: Candidates, wanted: Wanted
+) -> Candidates:
+    """The candidates that stay when equal sets are merged and no document has too many."""
+    keys = constraint.keys(frontier, candidates.cursor)
+    return _uncrowded(constraint, frontier, merge(candidates, keys, wanted.merge), wanted)
+
+
+def _uncrowded(
+    constraint: Constraint, frontier: Any, candidates: Candidates, wanted: Wanted
+) -> Candidates:
+    """Without those that follow enough better ones to a document that was decided before."""
+    if not wanted.per_document:
+        return candidates
+    document = constraint.decided(frontier, candidates.cursor.row)
+    return candidates.take(uncrowded(candidates.query, document, wanted.per_document))
+
+
+def _per_query(candidates: Candidates, block: Block) -> Int:
+    """[Q] the number of candidates of each query of the block."""
+    first, last = block.queries.start, block.queries.stop
+    return np.bincount(candidates.query - first, minlength=last - first)
 
 
 def _full(best: Best) -> Bool:

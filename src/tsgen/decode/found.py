@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -23,12 +24,20 @@ class Found:
     valid_documents: tuple[int, ...]
 
 
-def as_hits(found: Sequence[Found], ids: Sequence[str], units: Sequence[str]) -> list[Hit]:
+class Texts(Protocol):
+    """Strings by number: a list, or a table on disk."""
+
+    def __getitem__(self, number: int, /) -> str:
+        """One of them."""
+        ...
+
+
+def as_hits(found: Sequence[Found], ids: Texts, units: Texts) -> list[Hit]:
     """Hits with ids and texts; `units` are the texts of the units by number (negative: no text)."""
     return [Hit(ids[one.document], one.score, _reason(one, units)) for one in found]
 
 
-def _reason(found: Found, units: Sequence[str]) -> Reason:
+def _reason(found: Found, units: Texts) -> Reason:
     path = zip(found.units, found.log_probs, found.valid_documents, strict=True)
     spoken = [(units[unit], log_prob, valid) for unit, log_prob, valid in path if unit >= 0]
     return Reason(*zip(*spoken, strict=True)) if spoken else Reason((), (), ())

@@ -2,17 +2,12 @@
 
 import numpy as np
 
-from tsgen.constrain.constraint import Int
+from tsgen.constrain.constraint import Bool, Int
 from tsgen.constrain.keys import Keys, first_equal, member_keys
-from tsgen.decode.candidates import Candidates
+from tsgen.decode.candidates import Candidates, rank_within
 from tsgen.decode.select import Float
 
 _QUERIES = 2**40  # queries take part in keys as members beyond all terms
-
-
-def first_of_set(query: Int, keys: Keys) -> Int:
-    """[C] the first candidate of the same query with the same set."""
-    return first_equal(keys + member_keys(query + _QUERIES))
 
 
 def merge(candidates: Candidates, keys: Keys, how: str) -> Candidates:
@@ -23,7 +18,7 @@ def merge(candidates: Candidates, keys: Keys, how: str) -> Candidates:
     """
     if how == "none":
         return candidates
-    leader = first_of_set(candidates.query, keys)
+    leader = first_equal(keys + member_keys(candidates.query + _QUERIES))
     if how == "sum":
         candidates = candidates.scored(_summed(candidates.score, leader))
     candidates = candidates.take(leader == np.arange(len(leader)))
@@ -32,17 +27,20 @@ def merge(candidates: Candidates, keys: Keys, how: str) -> Candidates:
     return candidates
 
 
+def uncrowded(query: Int, document: Int, most: int) -> Bool:
+    """[C] whether fewer than `most` rows before have the same query and document; document -1 is
+    none. `query` is ascending."""
+    order = np.lexsort((document, query))
+    query, document = query[order], document[order]
+    new = (np.diff(query, prepend=-1) != 0) | (np.diff(document, prepend=-2) != 0)
+    stay = np.empty(len(order), dtype=np.bool_)
+    stay[order] = (rank_within(np.cumsum(new)) < most) | (document < 0)
+    return stay
+
+
 def _summed(score: Float, leader: Int) -> Float:
     """[C] log Σ exp over all candidates with the same leader, given at the leader."""
     with np.errstate(invalid="ignore"):
         share = np.where(score == score[leader], 1.0, np.exp(score - score[leader]))
     total: Float = score + np.log(np.maximum(np.bincount(leader, share, len(score)), 1.0))
     return total
-
-
-def sets_per_query(query: Int, keys: Keys | None, queries: int) -> Int:
-    """[Q] the number of candidates, or with `keys` of different sets among them."""
-    if keys is not None:
-        leader = first_of_set(query, keys)
-        query = query[leader == np.arange(len(leader))]
-    return np.bincount(query, minlength=queries)
