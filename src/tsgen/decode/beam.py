@@ -51,12 +51,13 @@ class Beam:
         self,
         backbone: Backbone,
         constraint: Constraint,
+        scorer: Scorer,
         queries: Sequence[str],
         k: int,
         config: DecodeConfig,
     ) -> None:
         self._backbone, self._constraint, self._config = backbone, constraint, config
-        self._scorer = Scorer(backbone, constraint.alphabet, config)
+        self._scorer = scorer
         self._hits, self._trail = Hits(len(queries), k), Trail()
         self._cache, node, hidden = backbone.encode(queries)
         self._new_nodes = 0
@@ -84,8 +85,8 @@ class Beam:
         per_document = self._config.per_document
         more = look_ahead is not None or (constraint.ends(units) and units < constraint.longest)
         sets = 4 * beam if per_document else 2 * beam if more else beam
-        # Scores stand for all that a hypothesis can reach, unless paths are added up later or the
-        # places are given out by something else.
+        # No document scores more than the hypotheses that lead to it, unless paths are added up
+        # later; and a worse hypothesis takes no better one's place, unless something looks ahead.
         bounded = self._config.early_stop and merge != "sum" and look_ahead is None
         return Wanted(sets, units, beam, merge, per_document, bounded)
 
@@ -117,7 +118,7 @@ class Beam:
         wanted: Wanted,
         look_ahead: LookAhead | None,
     ) -> tuple[Any, Live]:
-        """Y ← Y ∩ Φ(t), V ← ∪ T(D) \\ X; complete documents leave, the B best others go on."""
+        """Y ← Y ∩ Φ(t); complete documents leave, the B best hypotheses with others go on."""
         after = self._constraint.close(frontier, kept.cursor)
         completed, valid = self._constraint.completed(after), self._constraint.valid(after)
         unit = self._constraint.units(frontier, kept.cursor)

@@ -24,7 +24,7 @@ class Wanted:
     partial: int  # that go on spelling
     merge: str
     per_document: int  # of one and the same decided document; 0: no limit
-    bounded: bool  # whether no document can score more than the hypotheses that lead to it
+    bounded: bool  # whether what scores less than the k-th document found may be dropped
 
     @property
     def closed(self) -> int:

@@ -11,6 +11,7 @@ from tsgen.decode.beam import Beam
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import Found
 from tsgen.decode.plan import plan, rank_by_prior
+from tsgen.decode.score import Scorer
 from tsgen.errors import ConfigError
 from tsgen.model.backbone import Backbone
 
@@ -29,10 +30,11 @@ def search(
     `pool` limits each query to some documents (ascending positions), in place of the prior's pool.
     """
     config = config or DecodeConfig()
+    scorer = Scorer(backbone, constraint.alphabet, config)
     answers: list[list[Found]] = []
     for start in range(0, len(queries), config.batch):
         together = queries[start : start + config.batch]
-        beam = Beam(backbone, constraint, together, k, config)
+        beam = Beam(backbone, constraint, scorer, together, k, config)
         own = None if pool is None else pool.take(start + np.arange(len(together)))
         if not (config.look_ahead or (config.pool and own is None)):
             answers += beam.run(own)
