@@ -14,14 +14,13 @@ from tsgen.artifact import write_beside
 
 def save_weights(path: Path, module: torch.nn.Module) -> None:
     """A module's state, written beside and renamed."""
-    state = {name: tensor.contiguous() for name, tensor in module.state_dict().items()}
     with write_beside(path) as beside:
-        save_file(state, beside)
+        save_file(_state(module), beside)
 
 
 def load_weights(path: Path, module: torch.nn.Module) -> None:
     """Put a saved state back into a module of the same shape."""
-    module.load_state_dict(load_file(path))
+    _restore(module, load_file(path))
 
 
 def save_checkpoint(
@@ -31,7 +30,7 @@ def save_checkpoint(
     progress: Mapping[str, Any],
 ) -> None:
     """Everything needed to go on: the module, the optimiser's moments, and `progress` as JSON."""
-    tensors = {f"module.{name}": t.contiguous() for name, t in module.state_dict().items()}
+    tensors = {f"module.{name}": tensor for name, tensor in _state(module).items()}
     for index, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": value for name, value in moments.items()}
     with write_beside(path) as beside:
@@ -44,9 +43,7 @@ def load_checkpoint(
     """Restore what `save_checkpoint` wrote; returns its `progress`."""
     tensors = load_file(path)
     prefix = "module."
-    module.load_state_dict(
-        {n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)}
-    )
+    _restore(module, {n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)})
     state = optimizer.state_dict()
     for name, value in tensors.items():
         if name.startswith("optimizer."):
@@ -56,3 +53,17 @@ def load_checkpoint(
     with safe_open(path, framework="pt") as file:
         progress: dict[str, Any] = json.loads(file.metadata()["progress"])
     return progress
+
+
+def _state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Tensors by name; of several names for one tensor (tied embeddings) only the first."""
+    first: dict[int, str] = {}
+    state = module.state_dict()
+    for name, tensor in state.items():
+        first.setdefault(tensor.data_ptr() if tensor.numel() else id(tensor), name)
+    return {name: state[name].contiguous() for name in first.values()}
+
+
+def _restore(module: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> None:
+    """Names that are left out are those of tied tensors; anything else missing is an error."""
+    module.load_state_dict(state, strict=state.keys() != _state(module).keys())

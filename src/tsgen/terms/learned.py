@@ -4,7 +4,6 @@ Training is the expensive part and depends neither on N nor on what the weights 
 trained weigher is kept in the cache and shared by every term selection and by the `weigher` system.
 """
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,12 +21,12 @@ from tsgen.queries.negatives import hard_negatives
 from tsgen.queries.pairs import Pair, judged_pairs, pseudo_pairs
 from tsgen.records import Document
 from tsgen.terms.impact import Impact
-from tsgen.terms.train import BEST, CHECKPOINT, Report, TrainingSet, WeigherTraining, train
+from tsgen.terms.train import TrainingSet, WeigherTraining, train
 from tsgen.terms.weigher import Weigher, WeigherConfig
 from tsgen.terms.weights import WeightsKind, register
 from tsgen.terms.words import Splitter, WordsConfig
+from tsgen.training_loop import Report, remove_checkpoint
 
-CURVE = "learning_curve.jsonl"
 PSEUDO = "title → text and sentence → rest pairs (the data has no training queries)"
 HELD_OUT = 0.05  # share of the training pairs that validate where there is no dev split
 
@@ -71,24 +70,18 @@ def _train(
     impact = Impact.count(texts, splitter) if use_prior else None
     weigher = Weigher(config.weigher, splitter, impact)
     training, validation = _training_sets(data, documents, config.training, seed)
-    report = _reporter(data, folder / CURVE)
+    report = _reporter(data)
     train(weigher, texts, training, validation, config.training, seed, folder, report)
     weigher.save(folder)
-    for name in (BEST, CHECKPOINT):
-        (folder / name).unlink()
+    remove_checkpoint(folder)
 
 
-def _reporter(data: DataSet, curve: Path) -> Report:
-    """Shows progress, and keeps the validation figures as a learning curve beside the weights."""
+def _reporter(data: DataSet) -> Report:
     judged = "train" in data.splits
     what = f"training the weigher on {'judged pairs' if judged else PSEUDO}"
 
     def report(step: int, steps: int, loss: float | None, mrr: float | None) -> None:
         show(what, step, steps)
-        if mrr is not None:
-            point = {"step": step, "of": steps, "loss": loss, "mrr": mrr}
-            with curve.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(point) + "\n")
 
     return report
 

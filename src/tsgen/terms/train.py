@@ -3,12 +3,11 @@
     L = −log exp s(Q, D+) / (exp s(Q, D+) + Σ_m exp s(Q, D−_m)),   m = 1 … M
 
 With `in_batch` the other queries' documents of the batch join the negatives (a document that
-answers the query is left out). Every step draws its randomness from (seed, step) alone, so that a
-resumed run ends in the same weights as an undisturbed one.
+answers the query is left out).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,16 +16,13 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tsgen.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_weights
 from tsgen.config import StageConfig
 from tsgen.queries.pairs import Pair
 from tsgen.terms import scoring
 from tsgen.terms.align import Aligner
 from tsgen.terms.scoring import Text, scores
 from tsgen.terms.weigher import Weigher
-
-CHECKPOINT = "checkpoint.safetensors"
-BEST = "best.safetensors"
+from tsgen.training_loop import Report, TrainingLoop
 
 
 class WeigherTraining(StageConfig):
@@ -63,10 +59,6 @@ class TrainingSet:
         return found
 
 
-Report = Callable[[int, int, float | None, float | None], None]
-"""Called with (step, steps, loss, validation MRR); at step 0 there is no loss yet."""
-
-
 def train(
     weigher: Weigher,
     texts: Sequence[str],
@@ -100,47 +92,24 @@ class _Trainer:
         self.answers = training.answers()
         self.prepared: dict[int, Text] = {}
         self.aligner = Aligner(weigher.splitter, weigher.tokenizer, config.window, 0)
-        self.optimizer = _optimizer(weigher, config)
-        self.steps = -(-len(training.pairs) // config.batch_size) * config.epochs
-        self.best, self.misses = -1.0, 0
+        self.per_epoch = -(-len(training.pairs) // config.batch_size)
 
     def run(self) -> float:
-        start = self._resume()
-        for step in range(start, self.steps):
-            if self.misses >= self.config.patience:
-                break
-            loss = self._step(step)
-            done = step + 1
-            validate = done % self.config.validate_every == 0 or done == self.steps
-            mrr = self._validate(done) if validate else None
-            self.report(done, self.steps, loss, mrr)
-        load_weights(self.folder / BEST, self.weigher)
-        return self.best
-
-    def _resume(self) -> int:
-        path = self.folder / CHECKPOINT
-        if not path.exists():
-            self.report(0, self.steps, None, self._validate(0))  # the first best is the untrained
-            return 0
-        progress = load_checkpoint(path, self.weigher, self.optimizer)
-        self.best, self.misses = progress["best"], progress["misses"]
-        return int(progress["step"])
-
-    def _step(self, step: int) -> float:
-        torch.manual_seed(self.seed * 1_000_003 + step)
-        self.weigher.train()
-        for group in self.optimizer.param_groups:
-            group["lr"] = group["peak"] * _schedule(step, self.steps, self.config.warm_up)
-        loss = self._loss(self._batch(step))
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.weigher.parameters(), 1.0)
-        self.optimizer.step()
-        return loss.item()
+        loop = TrainingLoop(
+            self.weigher,
+            _optimizer(self.weigher, self.config),
+            steps=self.per_epoch * self.config.epochs,
+            warm_up=self.config.warm_up,
+            validate_every=self.config.validate_every,
+            patience=self.config.patience,
+            seed=self.seed,
+            folder=self.folder,
+            report=self.report,
+        )
+        return loop.run(lambda step: self._loss(self._batch(step)), self._mean_reciprocal_rank)
 
     def _batch(self, step: int) -> NDArray[np.int64]:
-        per_epoch = -(-len(self.training.pairs) // self.config.batch_size)
-        epoch, at = divmod(step, per_epoch)
+        epoch, at = divmod(step, self.per_epoch)
         order = np.random.default_rng((self.seed, epoch)).permutation(len(self.training.pairs))
         return order[at * self.config.batch_size : (at + 1) * self.config.batch_size]
 
@@ -185,21 +154,8 @@ class _Trainer:
     def _prepare(self, texts: Sequence[str]) -> list[Text]:
         return scoring.documents(self.weigher, texts, self.aligner)
 
-    def _validate(self, step: int) -> float:
-        mrr = self._mean_reciprocal_rank()
-        if mrr > self.best:
-            self.best, self.misses = mrr, 0
-            save_weights(self.folder / BEST, self.weigher)
-        else:
-            self.misses += 1
-        progress = {"step": step, "best": self.best, "misses": self.misses}
-        save_checkpoint(self.folder / CHECKPOINT, self.weigher, self.optimizer, progress)
-        return mrr
-
-    @torch.inference_mode()
     def _mean_reciprocal_rank(self) -> float:
         """MRR of each validation query's document among BM25's best others; ties count against."""
-        self.weigher.eval()
         total = 0.0
         for pair, others in zip(self.validation.pairs, self.validation.negatives, strict=True):
             documents = self._positives([pair]) + self._documents(others)
@@ -219,9 +175,3 @@ def _optimizer(weigher: Weigher, config: WeigherTraining) -> torch.optim.Optimiz
         ],
         weight_decay=0.01,
     )
-
-
-def _schedule(step: int, steps: int, warm_up: float) -> float:
-    """Linear up over the warm-up, then linear down to zero."""
-    up = max(int(steps * warm_up), 1)
-    return min((step + 1) / up, (steps - step) / max(steps - up, 1))

@@ -1,0 +1,1 @@
+"""Training the generator: targets, the loop, and the iterations over favourite permutations."""
