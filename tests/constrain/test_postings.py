@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from oracle.decoding import TERMINATOR, Corpus, ragged, subword_corpus, valid_terms, word_corpus
 from tsgen.constrain.constraint import Cursor
 from tsgen.constrain.postings import PostingsConstraint, SetFrontier
+from tsgen.docids.spelling import words
+from tsgen.errors import ConfigError
 
 SETS = [(0, 1, 2), (0, 1), (2, 3), (3,), (3,)]
 
@@ -103,6 +105,11 @@ def test_what_the_search_asks_about_the_corpus() -> None:
     assert constraint.longest == 3
     assert [constraint.ends(n) for n in range(5)] == [False, True, True, True, False]
     assert constraint.term_sets.row(2).tolist() == [2, 3]
+
+
+def test_a_spelling_of_other_terms_is_refused() -> None:
+    with pytest.raises(ConfigError, match="4 terms in the sets but 7"):
+        PostingsConstraint(word_corpus(SETS).arrays, words(7))
 
 
 @pytest.mark.parametrize("documents", [1, 3])

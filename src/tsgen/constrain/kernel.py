@@ -14,7 +14,9 @@ Number = TypeVar("Number", bound=np.generic)
 def kernel(function: Function) -> Function:
     """Compile with numba at the first call and keep the machine code on disk.
 
-    Kernels are called with one fixed type for each argument, so that each is compiled once.
+    Kernels are called with one fixed type for each argument, so that each is compiled once. Stored
+    code is renewed when a kernel's own file changes, not when a kernel that it calls does in
+    another file: whoever changes one of those removes `__pycache__`.
     """
     return cast(Function, njit(nogil=True, cache=True)(function))
 

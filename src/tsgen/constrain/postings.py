@@ -24,6 +24,7 @@ from tsgen.constrain.term_index import (
 )
 from tsgen.constrain.valid_terms import valid_terms
 from tsgen.docids.spelling import Spelling
+from tsgen.errors import ConfigError
 
 UNLIMITED = 2**62
 LIST_SHARE = 32  # documents of a set for each first token: where listing V costs as much as not
@@ -63,6 +64,11 @@ class PostingsConstraint:
         """Terms in more than `heavy` documents get bitmaps; sets of at most `list_up_to` documents
         have their next terms listed; with `one_document` a set that only one document holds is
         continued without looking at postings."""
+        if len(spelling) != len(sets.post_offsets) - 1:
+            raise ConfigError(
+                f"{len(sets.post_offsets) - 1} terms in the sets but {len(spelling)} in the "
+                "spelling: expected a spelling made for these sets"
+            )
         self.spelling = spelling
         self._offsets = fixed(sets.doc_offsets, np.int64)
         self._terms = fixed(sets.doc_terms, np.int32)
