@@ -20,8 +20,9 @@ lint: $(SETUP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# One thread a worker: two OpenMP teams on two cores would wait for each other.
 test: lint
-	$(BIN)/pytest --numprocesses 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 demo: $(SETUP)
 	$(BIN)/tsgen demo
