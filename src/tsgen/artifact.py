@@ -62,11 +62,13 @@ def stage(
     config: StageConfig,
     inputs: Mapping[str, str],
     seed: int = 0,
+    keep_pieces: bool = False,
 ) -> Manifest:
     """Make `folder` by calling `work(partial_folder)`, unless it was made from the same inputs.
 
     A folder of the same kind made from other inputs is replaced; anything else in the way is an
-    error. If the work fails for want of good input or of disk space, nothing of it stays.
+    error. If the work fails for want of good input or of disk space, nothing of it stays; with
+    `keep_pieces`, for work of hours, its pieces wait until there is space again.
     """
     wanted = Manifest(kind, config.model_dump(mode="json"), dict(inputs), seed, _versions(), {})
     folder = folder.resolve()  # so that "." has a name
@@ -81,7 +83,7 @@ def stage(
             partial = folder.with_name(f".{folder.name}.{wanted.key[:_KEY]}.partial")
             _sweep(folder, partial)
             if not (partial / MANIFEST).exists():  # else killed just before the renaming
-                _run(work, partial, wanted)
+                _run(work, partial, wanted, keep_pieces)
             _replace(folder, partial)
     except OSError as error:
         raise ArtifactError(
@@ -174,7 +176,7 @@ def _check(folder: Path, manifest: Manifest, hash_up_to: int | None) -> None:
             raise ArtifactError(f"{path}: its content differs from the manifest's hash. {_REMAKE}")
 
 
-def _run(work: Callable[[Path], None], partial: Path, wanted: Manifest) -> None:
+def _run(work: Callable[[Path], None], partial: Path, wanted: Manifest, keep_pieces: bool) -> None:
     """The work, perhaps on the pieces of a killed run with the same key; then the manifest."""
     partial.mkdir(exist_ok=True)
     try:
@@ -182,8 +184,9 @@ def _run(work: Callable[[Path], None], partial: Path, wanted: Manifest) -> None:
         fields = asdict(replace(wanted, files=_files(partial)))
         with write_beside(partial / MANIFEST) as beside:
             beside.write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
-    except (TsgenError, OSError):
-        shutil.rmtree(partial)
+    except (TsgenError, OSError) as error:
+        if not (keep_pieces and isinstance(error, OSError)):
+            shutil.rmtree(partial)
         raise
 
 

@@ -1,0 +1,68 @@
+"""The settings of the generator and of its training."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from tsgen.config import StageConfig
+from tsgen.decode.favourite import FavouriteConfig
+from tsgen.model.mini import MiniConfig
+
+MINI = "mini"
+
+
+class ModelConfig(MiniConfig):
+    """Which language model generates. All settings but `query_tokens` are those of `mini`."""
+
+    backbone: str = MINI
+    """`mini`, or an encoder-decoder of transformers (T5, BART, BERT2BERT from a BERT): a hub name
+    or a folder. Those spell terms by subwords, as the paper does."""
+
+
+class PairsConfig(StageConfig):
+    """Which queries the generator learns from, beside the training judgments."""
+
+    queries: str | None = None
+    """A JSONL file of more pairs, {"query": text, "document": id}, such as synthetic queries."""
+
+    titles: bool = False
+    """Each document's title as a query."""
+
+    pieces: int = Field(0, ge=0)
+    """So many pieces of each document's text as queries (indexing)."""
+
+    piece_words: int = Field(16, ge=1)
+
+
+class TrainConfig(StageConfig):
+    """How the generator is trained: Section 3.3 of the paper."""
+
+    iterations: int = Field(2, ge=1)
+    """T: the first learns `order`, each later one the favourite permutations under the last."""
+
+    order: Literal["weight", "random", "likelihood"] = "weight"
+    """Of the first iteration's targets: by weight (the paper's choice), another random order each
+    time a pair is met, or the favourite permutation under the untrained model."""
+
+    loss: Literal["seq2seq", "any_remaining"] = "seq2seq"
+    """`any_remaining` counts each term of the document that is not yet written as right; it needs
+    the `word` spelling."""
+
+    softmax: Literal["docid", "full"] = "docid"
+    """What p is normalised over, here and in decoding: tokens of identifiers, or all outputs."""
+
+    pairs: PairsConfig = PairsConfig()
+    favourite: FavouriteConfig = FavouriteConfig()
+
+    batch_size: int = Field(64, ge=1)
+    epochs: int = Field(10, ge=0)
+    learning_rate: float = Field(5e-4, gt=0)
+    encoder_learning_rate: float | None = Field(None, gt=0)  # None: the same
+    warm_up: float = Field(0.05, ge=0, le=1)  # share of all steps
+    weight_decay: float = Field(0.01, ge=0)
+    freeze_embeddings: bool = False
+
+    validate_every: int = Field(500, ge=1)  # steps
+    validation_queries: int = Field(200, ge=1)
+    validation_beam: int = Field(10, ge=1)
+    patience: int = Field(4, ge=1)  # validations without a better M@10

@@ -1,0 +1,81 @@
+"""A language model together with the term sets it writes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+
+from tsgen.constrain.postings import PostingsConstraint
+from tsgen.docids.spelling import Spelling, subwords, words
+from tsgen.docids.term_set import TermSets
+from tsgen.errors import ConfigError
+from tsgen.model.mini import CONFIG_FILE, Mini, MiniConfig
+from tsgen.model.seq2seq import Seq2Seq
+from tsgen.train.config import MINI, ModelConfig
+
+TERMINATOR = ","
+TrainableBackbone = Mini | Seq2Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """The backbone, the documents' term sets, and what keeps generation inside them."""
+
+    backbone: TrainableBackbone
+    sets: TermSets
+    constraint: PostingsConstraint
+
+    @classmethod
+    def of(cls, backbone: TrainableBackbone, sets: TermSets) -> Self:
+        """The backbone on the GPU if there is one, the terms spelled as it writes them."""
+        backbone.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+        return cls(backbone, sets, PostingsConstraint(sets, spelling_for(backbone, sets)))
+
+    @classmethod
+    def new(cls, config: ModelConfig, sets: TermSets, seed: int) -> Self:
+        """An untrained generator; what the pretrained model does not bring starts from the seed."""
+        torch.manual_seed(seed)
+        if config.backbone == MINI:
+            mini = MiniConfig(**config.model_dump(exclude={"backbone"}))
+            terms = list(sets.vocabulary) if config.spelling == "word" else None
+            return cls.of(Mini.create(mini, terms), sets)
+        if config.spelling == "word":
+            raise ConfigError(
+                f"model.spelling = 'word' with model.backbone = {config.backbone!r}: expected "
+                "'subword', for only `mini` has one output symbol a term. "
+                "Set model.spelling=subword."
+            )
+        return cls.of(Seq2Seq.load(config.backbone, config.query_tokens), sets)
+
+    @classmethod
+    def load(cls, folder: Path, sets: TermSets, query_tokens: int) -> Self:
+        """From the folder that the backbone's `save` wrote."""
+        if (folder / CONFIG_FILE).exists():
+            return cls.of(Mini.load(folder), sets)
+        return cls.of(Seq2Seq.load(folder.resolve(), query_tokens), sets)
+
+    @property
+    def encoder(self) -> Any:
+        """The part that reads queries; it holds the input embeddings."""
+        if isinstance(self.backbone, Mini):
+            return self.backbone.encoder
+        return self.backbone.model.get_encoder()
+
+
+def spelling_for(backbone: TrainableBackbone, sets: TermSets) -> Spelling:
+    """One output symbol a term, or the tokenizer's pieces closed by the paper's ","."""
+    if isinstance(backbone, Mini) and backbone.config.spelling == "word":
+        return words(len(sets.vocabulary))
+    tokenizer = backbone.tokenizer
+    terminator = tokenizer.convert_tokens_to_ids(TERMINATOR)
+    if terminator in (None, tokenizer.unk_token_id):
+        raise ConfigError(
+            f"the backbone's tokenizer has no token {TERMINATOR!r}, which ends a term; expected "
+            "one that has. Use another backbone, or `mini` with the word spelling."
+        )
+
+    def tokenize(terms: Any) -> Any:
+        return tokenizer(list(terms), add_special_tokens=False)["input_ids"]
+
+    return subwords(list(sets.vocabulary), tokenize, terminator)

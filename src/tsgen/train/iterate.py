@@ -1,0 +1,140 @@
+"""Iterative optimisation, Section 3.3 of the paper.
+
+Iteration 1 learns the terms by weight. In iteration T ≥ 2 the target of (Q, D) is the favourite
+permutation under Θ^{T−1}: the first beam of a search inside T(D) with beam B' and temperature u.
+Each iteration goes on from the last one's weights until validation M@10 stops rising. It is a stage
+of its own: what is done is not done again, what was interrupted goes on from its last checkpoint.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+from tsgen.artifact import hash_file, read_manifest, stage, stage_key, write_beside
+from tsgen.config import StageConfig
+from tsgen.constrain.constraint import Int32, Ragged
+from tsgen.corpus.dataset import DataSet, judgments_fingerprint
+from tsgen.decode.favourite import FavouriteConfig, favourite_permutations
+from tsgen.docids.term_set import TermSets
+from tsgen.progress import show
+from tsgen.queries.pairs import Pair
+from tsgen.train.config import ModelConfig, TrainConfig
+from tsgen.train.examples import examples
+from tsgen.train.generator import Generator
+from tsgen.train.loop import TrainingSet, train
+from tsgen.train.targets import weight_order
+from tsgen.training_loop import Report, remove_checkpoint
+
+MODEL = "model"
+FIGURES = "figures.json"
+PIECE = 1024  # favourites a file: what a killed run loses at the most
+KIND = "iteration"
+
+
+class GeneratorConfig(StageConfig):
+    """A model and its training; as a stage's settings, `train.iterations` is the one it makes."""
+
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+
+
+def train_generator(
+    data: DataSet, terms: Path, config: GeneratorConfig, seed: int, cache: Path
+) -> list[Path]:
+    """The folders in `cache` of all iterations on the term sets in `terms`; makes those missing."""
+    inputs = {"terms": read_manifest(terms).key, "documents": data.fingerprint}
+    inputs |= {s: judgments_fingerprint(data, s) for s in ("train", "dev") if s in data.splits}
+    if config.train.pairs.queries is not None:
+        inputs["queries"] = hash_file(Path(config.train.pairs.queries))
+    folders: list[Path] = []
+    for number in range(1, config.train.iterations + 1):
+        numbered = config.train.model_copy(update={"iterations": number})
+        iteration = _Iteration(data, terms, config.model, numbered, seed, folders[-1:])
+        folders.append(iteration.make(inputs, cache))
+        inputs["previous"] = read_manifest(folders[-1]).key
+    return folders
+
+
+def best_figure(iteration: Path) -> float:
+    """The best validation M@10 of an iteration."""
+    figure: float = orjson.loads((iteration / FIGURES).read_bytes())["M@10"]
+    return figure
+
+
+@dataclass(frozen=True, slots=True)
+class _Iteration:
+    data: DataSet
+    terms: Path
+    model: ModelConfig
+    config: TrainConfig
+    seed: int
+    previous: Sequence[Path]  # the last iteration's folder, if there is one
+
+    def make(self, inputs: Mapping[str, str], cache: Path) -> Path:
+        settings = GeneratorConfig(model=self.model, train=self.config)
+        key = stage_key(KIND, settings.model_dump(mode="json"), inputs, self.seed)
+        folder = cache / f"iteration-{self.config.iterations}-{key[:12]}"
+        stage(
+            folder,
+            self._work,
+            kind=KIND,
+            config=settings,
+            inputs=inputs,
+            seed=self.seed,
+            keep_pieces=True,
+        )
+        return folder
+
+    def _work(self, folder: Path) -> None:
+        sets, config = TermSets.load(self.terms), self.config
+        generator = self._start(sets)
+        limit = config.validation_queries
+        pairs, validation = examples(self.data, sets, config.pairs, limit, self.seed)
+        training = self._training(generator, pairs, folder)
+        best = train(generator, training, validation, config, self.seed, folder, self._report())
+        generator.backbone.save(folder / MODEL)
+        (folder / FIGURES).write_bytes(orjson.dumps({"pairs": len(pairs), "M@10": best}))
+        remove_checkpoint(folder)
+
+    def _start(self, sets: TermSets) -> Generator:
+        """Θ^{T−1}."""
+        for folder in self.previous:
+            return Generator.load(folder / MODEL, sets, self.model.query_tokens)
+        return Generator.new(self.model, sets, self.seed)
+
+    def _training(self, generator: Generator, pairs: Sequence[Pair], folder: Path) -> TrainingSet:
+        if self.previous or self.config.order == "likelihood":
+            config = self.config.favourite.model_copy(update={"normalise": self.config.softmax})
+            return TrainingSet(pairs, favourite_orders(generator, pairs, config, folder))
+        orders = weight_order(generator.sets, [pair.document for pair in pairs])
+        return TrainingSet(pairs, orders, shuffled=self.config.order == "random")
+
+    def _report(self) -> Report:
+        what = f"training, iteration {self.config.iterations}"
+
+        def report(step: int, steps: int, loss: float | None, figure: float | None) -> None:
+            show(what, step, steps)
+
+        return report
+
+
+def favourite_orders(
+    generator: Generator, pairs: Sequence[Pair], config: FavouriteConfig, folder: Path
+) -> Ragged:
+    """T(D) of each pair in the model's favourite order; finished pieces are kept in `folder`."""
+    by_weight = weight_order(generator.sets, [pair.document for pair in pairs])
+    found: list[Int32] = [by_weight.values[:0]]
+    for start in range(0, len(pairs), PIECE):
+        show("favourite permutations", start, len(pairs))
+        path = folder / f"favourites-{start:08}.npy"
+        if not path.exists():
+            some = [(pair.query, pair.document) for pair in pairs[start : start + PIECE]]
+            best = favourite_permutations(generator.backbone, generator.constraint, some, config)
+            terms = np.array([term for one in best for term in one.terms], dtype=np.int32)
+            with write_beside(path) as beside, beside.open("wb") as file:
+                np.save(file, terms, allow_pickle=False)
+        found.append(np.load(path, allow_pickle=False))
+    return Ragged(by_weight.offsets, np.concatenate(found))

@@ -1,0 +1,134 @@
+"""Training a generator on fixed targets, validated by searching."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tsgen.constrain.constraint import Int, Ragged
+from tsgen.decode.config import DecodeConfig
+from tsgen.decode.search import search
+from tsgen.errors import ConfigError
+from tsgen.queries.pairs import Pair
+from tsgen.train.config import TrainConfig
+from tsgen.train.examples import Validation
+from tsgen.train.generator import Generator
+from tsgen.train.loss import LOSSES
+from tsgen.train.targets import Targets, batches
+from tsgen.training_loop import Report, TrainingLoop
+
+DEPTH = 10  # validation is M@10, as in the paper
+CHARACTERS = 4  # of a query to about a token
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSet:
+    """The pairs, and T(D) of each in the order to learn, or another random one each time."""
+
+    pairs: Sequence[Pair]
+    orders: Ragged
+    shuffled: bool = False
+
+
+def train(
+    generator: Generator,
+    training: TrainingSet,
+    validation: Validation,
+    config: TrainConfig,
+    seed: int,
+    folder: Path,
+    report: Report,
+) -> float:
+    """Train until the epochs are over or M@10 stops rising; returns the best M@10.
+
+    The best weights end up in the generator; `folder` holds what an interrupted call goes on from.
+    """
+    batch = _Batches(generator, training, config, seed)
+    loop = TrainingLoop(
+        generator.backbone,
+        _optimizer(generator, config),
+        steps=batch.per_epoch * config.epochs,
+        warm_up=config.warm_up,
+        validate_every=config.validate_every,
+        patience=config.patience,
+        seed=seed,
+        folder=folder,
+        report=report,
+    )
+    return loop.run(batch.loss, lambda: mean_reciprocal_rank(generator, validation, config))
+
+
+class _Batches:
+    """The loss of each step, from (seed, step) alone."""
+
+    def __init__(
+        self, generator: Generator, training: TrainingSet, config: TrainConfig, seed: int
+    ) -> None:
+        spelling, alphabet = generator.constraint.spelling, generator.constraint.alphabet
+        if config.loss == "any_remaining" and len(spelling.tokens) > len(spelling):
+            raise ConfigError(
+                "train.loss = 'any_remaining' needs one token a term, but terms are spelled by "
+                "subwords; set model.spelling=word (backbone mini) or train.loss=seq2seq."
+            )
+        self._backbone, self._pairs = generator.backbone, training.pairs
+        self._targets = Targets(spelling, training.orders, training.shuffled)
+        self._loss, self._size, self._seed = LOSSES[config.loss], config.batch_size, seed
+        self._columns = torch.arange(generator.backbone.output_size)  # token → column of the scores
+        self._symbols: torch.Tensor | None = None
+        if config.softmax == "docid":
+            self._symbols = torch.from_numpy(alphabet.astype(np.int64))
+            self._columns[self._symbols] = torch.arange(len(alphabet))
+        queries = np.array([len(pair.query) for pair in training.pairs], dtype=np.int64)
+        self._lengths = self._targets.lengths() + queries // CHARACTERS
+        self.per_epoch = -(-len(training.pairs) // config.batch_size)
+        self._epoch = lru_cache(maxsize=1)(self._new_epoch)
+
+    def loss(self, step: int) -> torch.Tensor:
+        """The loss of one step's batch."""
+        epoch, at = divmod(step, self.per_epoch)
+        rows = self._epoch(epoch)[at]
+        found = self._targets.batch(rows, np.random.default_rng((self._seed, 1, step)))
+        tokens, mask = (torch.from_numpy(part) for part in found)
+        device = next(self._backbone.parameters()).device
+        symbols = None if self._symbols is None else self._symbols.to(device)
+        queries = [self._pairs[row].query for row in rows]
+        scores = self._backbone(queries, tokens.to(device), symbols)  # [B, T, symbols]
+        return self._loss(scores, self._columns[tokens].to(device), mask.to(device))
+
+    def _new_epoch(self, epoch: int) -> list[Int]:
+        rng = np.random.default_rng((self._seed, 0, epoch))
+        return batches(self._lengths, self._size, rng)
+
+
+def mean_reciprocal_rank(
+    generator: Generator, validation: Validation, config: TrainConfig
+) -> float:
+    """M@10 of the validation queries by constrained decoding with a small beam."""
+    decode = DecodeConfig(beam=config.validation_beam, normalise=config.softmax)
+    found = search(generator.backbone, generator.constraint, validation.queries, DEPTH, decode)
+    total = 0.0
+    for hits, answers in zip(found, validation.answers, strict=True):
+        ranks = (rank for rank, hit in enumerate(hits, 1) if hit.document in answers)
+        total += 1 / next(ranks, np.inf)
+    return total / max(len(validation.queries), 1)
+
+
+def _optimizer(generator: Generator, config: TrainConfig) -> torch.optim.Optimizer:
+    """AdamW; the encoder may have its own learning rate, its embeddings may stay as they are."""
+    generator.encoder.get_input_embeddings().requires_grad_(not config.freeze_embeddings)
+    encoder = {id(weights) for weights in generator.encoder.parameters()}
+    rates = {
+        True: config.encoder_learning_rate or config.learning_rate,
+        False: config.learning_rate,
+    }
+    learned = [weights for weights in generator.backbone.parameters() if weights.requires_grad]
+    return torch.optim.AdamW(
+        [
+            {"params": [p for p in learned if (id(p) in encoder) == inside], "lr": lr, "peak": lr}
+            for inside, lr in rates.items()
+        ],
+        weight_decay=config.weight_decay,
+    )

@@ -1,0 +1,29 @@
+"""The two losses, over scores that predict every token of a target from the tokens before it."""
+
+import torch
+from torch import Tensor
+
+
+def seq2seq_loss(scores: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
+    """−log p of the targets [B, T], as columns of the scores [B, T, V]: the mean over all tokens
+    where `mask` [B, T]."""
+    losses = torch.nn.functional.cross_entropy(
+        scores.transpose(1, 2), targets, reduction="none"
+    )  # [B, T]
+    return losses[mask].mean()
+
+
+def any_remaining_loss(scores: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
+    """−log Σ_{r ∈ T(D) \\ X} p(r | X; Q): every term of the set that is not yet written is right.
+
+    One token is one term: the terms that remain at a target's place t are those at t and after it.
+    """
+    length = targets.shape[1]
+    right = scores.gather(2, targets[:, None, :].expand(-1, length, -1))  # [B, T, T]
+    remains = torch.ones(length, length, dtype=torch.bool, device=scores.device).triu()
+    right = right.masked_fill(~(remains & mask[:, None, :]), -torch.inf)
+    losses = torch.logsumexp(scores, -1)[mask] - torch.logsumexp(right[mask], -1)
+    return losses.mean()
+
+
+LOSSES = {"seq2seq": seq2seq_loss, "any_remaining": any_remaining_loss}

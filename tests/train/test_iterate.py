@@ -1,0 +1,135 @@
+"""Iterations: favourites become targets, nothing is done twice, interruptions change nothing."""
+
+import errno
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_models import DOCUMENTS, PAIRS, bert_config, generator, term_sets, tokenizer
+from transformers import BertModel
+
+from toy import write_beir
+from tsgen import training_loop
+from tsgen.corpus.load import load
+from tsgen.decode.favourite import FavouriteConfig
+from tsgen.docids.stage import TermsConfig, select_terms
+from tsgen.errors import ArtifactError
+from tsgen.progress import reporting
+from tsgen.train import iterate
+from tsgen.train.config import ModelConfig, TrainConfig
+from tsgen.train.iterate import (
+    MODEL,
+    GeneratorConfig,
+    best_figure,
+    favourite_orders,
+    train_generator,
+)
+from tsgen.train.targets import weight_order
+
+TRAIN = TrainConfig(batch_size=20, epochs=6, learning_rate=1e-2, validate_every=3)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set, the tiny encoder, and term sets, in one folder."""
+    folder = tmp_path_factory.mktemp("iterate")
+    sets = term_sets()
+    documents = {f"d{i}": " ".join(sets.term_set(i).terms) for i in range(DOCUMENTS)}
+    queries = {f"q{i}": pair.query for i, pair in enumerate(PAIRS)}
+    judged = [(f"q{i}", f"d{i}") for i in range(DOCUMENTS)]
+    write_beir(folder / "set", documents, queries, train=judged, dev=judged)
+    torch.manual_seed(0)
+    BertModel(bert_config()).save_pretrained(folder / "bert")
+    tokenizer().save_pretrained(folder / "bert")
+    terms = TermsConfig(weights="tfidf", n=4)
+    select_terms(load(folder / "set"), terms, folder / "terms")
+    return folder
+
+
+def config(data: Path, **train: object) -> GeneratorConfig:
+    model = ModelConfig(
+        encoder=str(data / "bert"), encoder_layers=1, layers=1, heads=4, inner=64, dropout=0.0
+    )
+    return GeneratorConfig(model=model, train=TRAIN.model_copy(update=train))
+
+
+def run(data: Path, cache: Path, **train: object) -> list[Path]:
+    settings = config(data, **train)
+    return train_generator(load(data / "set"), data / "terms", settings, 0, cache)
+
+
+def weights(iteration: Path) -> bytes:
+    return (iteration / MODEL / "model.safetensors").read_bytes()
+
+
+def test_two_iterations(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (first,) = run(data, tmp_path, iterations=1)
+    before = weights(first)
+    again, second = run(data, tmp_path)
+    assert again == first
+    assert weights(first) == before
+    assert best_figure(second) >= best_figure(first) > 0.05  # it starts from the first one's best
+    names = {path.name for path in second.iterdir()}
+    assert "checkpoint.safetensors" not in names
+    assert {"favourites-00000000.npy", "learning_curve.jsonl", MODEL} <= names
+    monkeypatch.setattr(iterate, "train", None)  # nothing is left to do
+    assert run(data, tmp_path) == [first, second]
+
+
+@pytest.mark.parametrize("moment", ["training, iteration 1", "favourite", "training, iteration 2"])
+def test_interrupted_anywhere(
+    data: Path, tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iterate, "PIECE", 7)
+
+    def interrupt(what: str, done: int, total: int | None) -> None:
+        if what.startswith(moment) and done >= (total or 0) // 2:
+            raise KeyboardInterrupt
+
+    whole = run(data, tmp_path / "whole")
+    with reporting(interrupt), pytest.raises(KeyboardInterrupt):
+        run(data, tmp_path / "cut")
+    assert [weights(f) for f in run(data, tmp_path / "cut")] == [weights(f) for f in whole]
+
+
+def test_a_full_disk_loses_no_checkpoint(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = []
+
+    def full(*arguments: object) -> None:
+        if len(saved) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        saved.append(save(*arguments))
+
+    save = training_loop.save_checkpoint
+    monkeypatch.setattr(training_loop, "save_checkpoint", full)
+    with pytest.raises(ArtifactError, match="No space left on device"):
+        run(data, tmp_path, iterations=1)
+    assert list(tmp_path.glob(".iteration-1-*.partial/checkpoint.safetensors"))
+    monkeypatch.setattr(training_loop, "save_checkpoint", save)
+    steps: list[int] = []
+    with reporting(lambda what, done, total: steps.append(done)):
+        run(data, tmp_path, iterations=1)
+    assert steps[0] == 4  # goes on after step 3
+
+
+def test_likelihood_order_asks_the_untrained_model(data: Path, tmp_path: Path) -> None:
+    (folder,) = run(data, tmp_path, iterations=1, order="likelihood", epochs=1)
+    assert (folder / "favourites-00000000.npy").exists()
+
+
+def test_favourite_orders_are_permutations_and_pieces_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = generator("mini-word")
+    monkeypatch.setattr(iterate, "PIECE", 7)
+    orders = favourite_orders(one, PAIRS, FavouriteConfig(), tmp_path)
+    by_weight = weight_order(one.sets, [pair.document for pair in PAIRS])
+    rows = [(orders.row(i).tolist(), by_weight.row(i).tolist()) for i in range(DOCUMENTS)]
+    assert all(sorted(order) == sorted(terms) for order, terms in rows)
+    assert sum(order != terms for order, terms in rows) > DOCUMENTS // 2
+    assert len(list(tmp_path.iterdir())) == 3
+    monkeypatch.setattr(iterate, "favourite_permutations", None)
+    again = favourite_orders(one, PAIRS, FavouriteConfig(), tmp_path)
+    assert again.values.tolist() == orders.values.tolist()
