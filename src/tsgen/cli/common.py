@@ -25,7 +25,7 @@ DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A data folder or file, irds:NAME, or hf:NAME.",
+        help="A data folder or file, irds:NAME, hf:NAME, or stdlib:.",
         show_default=False,
     ),
 ]

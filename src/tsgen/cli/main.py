@@ -12,6 +12,7 @@ from rich.markup import escape
 from tsgen.cli.common import console, output
 from tsgen.cli.compare import compare
 from tsgen.cli.data import data
+from tsgen.cli.demo import demo
 from tsgen.cli.evaluate import evaluate
 from tsgen.cli.inspect import inspect
 from tsgen.cli.split import split
@@ -26,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for verb in (compare, evaluate, data, split, terms, inspect):
+for verb in (demo, compare, evaluate, data, split, terms, inspect):
     app.command()(verb)
 
 

@@ -52,7 +52,7 @@ def stdlib(name: str, columns: Columns | None) -> Layout:
 
 @cache
 def stdlib_documents() -> tuple[Document, ...]:
-    """A document for each object: its dotted name is the id and the title.
+    """A document for each object: its dotted name is the id, and with its words the title.
 
     A fresh interpreter reads them: in this one, other packages may have replaced some by their own.
     """
@@ -65,7 +65,7 @@ def stdlib_documents() -> tuple[Document, ...]:
         )
     found = (StdlibObject(*fields) for fields in orjson.loads(done.stdout))
     return tuple(
-        Document(each.name, each.text, each.name, {"kind": each.kind, "module": each.module})
+        Document(each.name, each.text, each.title, {"kind": each.kind, "module": each.module})
         for each in found
     )
 
@@ -111,4 +111,4 @@ def _names() -> set[str]:
 
 def _fingerprint() -> str:
     """A hash of names and texts, which depend on the Python version."""
-    return hash_strings(*(part for each in stdlib_documents() for part in (each.id, each.text)))
+    return hash_strings(*(part for each in stdlib_documents() for part in (each.id, each.contents)))

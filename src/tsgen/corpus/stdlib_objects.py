@@ -57,9 +57,10 @@ class StdlibObject(NamedTuple):
     """A module, class, function, method or property with a docstring of its own."""
 
     name: str  # as a program writes it: heapq.merge, collections.Counter.most_common, str.split
+    title: str  # the name, and the words of a compound one
     kind: str
     module: str
-    text: str  # signature, the words of a compound name, docstring
+    text: str  # signature and docstring
 
 
 class _Found(NamedTuple):
@@ -161,9 +162,10 @@ def _described(found: _Found) -> StdlibObject | None:
     docstring = _docstring(found.value, name)
     if not docstring:
         return None
-    heading = found.name if found.kind == "module" else name + _signature(found.value)
-    parts = [heading, _words_of(name), docstring]
-    return StdlibObject(found.name, found.kind, found.module, "\n".join(filter(None, parts)))
+    title = f"{found.name} ({words})" if (words := _words_of(name)) else found.name
+    # The text does not repeat the name: title → text pairs would teach a model to look for it.
+    text = f"{_signature(found.value)}\n{docstring}".lstrip()
+    return StdlibObject(found.name, title, found.kind, found.module, text)
 
 
 def _docstring(value: Any, name: str) -> str:
