@@ -1,9 +1,9 @@
 """Where a query's time goes: model, constraint, search; and how much memory the process took."""
 
-import resource
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean, median
 from time import perf_counter
 from typing import Any
@@ -96,5 +96,10 @@ def summary(times: Sequence[QueryTime]) -> dict[str, float]:
 
 
 def peak_gigabytes() -> float:
-    """The most memory this process has held (resident, mapped files included)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB on Linux
+    """The most memory this process has held (resident, mapped files included).
+
+    Not `getrusage`, whose peak includes that of the process which started this one.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    kibibytes = next(line.split()[1] for line in lines if line.startswith("VmHWM:"))
+    return int(kibibytes) / 2**20

@@ -12,7 +12,7 @@ from decoding_kit.plain import PlainSearch
 from decoding_kit.real import Answers, K, Setting, quality
 from tsgen.decode.config import DecodeConfig
 
-OURS, OURS_VALID = "tsgen", "tsgen, log p over valid"
+OURS, OURS_VALID = "tsgen", "tsgen, valid"
 TOP = 10
 ROUNDING = 1e-3
 
@@ -76,7 +76,7 @@ def _row(setting: Setting, beam: int, name: str, contests: dict[str, Contest]) -
         "constraint_seconds": mean(theirs.constraint[1:]),
         "times_slower": mean(theirs.seconds[1:]) / mean(ours.seconds[1:]),
         "constraint_times_slower": mean(theirs.constraint[1:]) / mean(ours.constraint[1:]),
-        "documents_found": mean(len(hits) for hits in found),
+        "documents_found": mean(float(len(hits)) for hits in found),
         "best_log_p": mean(hits[0][1] for hits in found if hits),
         "ours_as_likely": _as_likely(ours.answers[1:], found) if name != OURS_VALID else None,
     } | quality(found, setting.relevant)
@@ -90,7 +90,8 @@ def _row(setting: Setting, beam: int, name: str, contests: dict[str, Contest]) -
 
 def _as_likely(ours: Answers, theirs: Answers) -> float:
     """The share of queries where ours are as likely; for one definition of log p only."""
-    return mean(as_likely(mine, others) for mine, others in zip(ours, theirs, strict=True))
+    pairs = zip(ours, theirs, strict=True)
+    return mean(float(as_likely(mine, others)) for mine, others in pairs)
 
 
 def as_likely(ours: list[tuple[int, float]], theirs: list[tuple[int, float]]) -> bool:
