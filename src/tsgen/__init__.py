@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from tsgen.errors import TsgenError
     from tsgen.evaluate.compare import compare
     from tsgen.records import Document, Hit, Query
+    from tsgen.retrieve.engine import Engine
     from tsgen.retrieve.retriever import Retriever
     from tsgen.retrieve.saved import open_retriever
 
 __all__ = [
     "Document",
+    "Engine",
     "Hit",
     "Query",
     "Retriever",
@@ -30,6 +32,7 @@ __all__ = [
 
 _HOMES = {
     "Document": "tsgen.records",
+    "Engine": "tsgen.retrieve.engine",
     "Hit": "tsgen.records",
     "Query": "tsgen.records",
     "Retriever": "tsgen.retrieve.retriever",

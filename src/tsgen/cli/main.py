@@ -14,7 +14,9 @@ from tsgen.cli.compare import compare
 from tsgen.cli.data import data
 from tsgen.cli.demo import demo
 from tsgen.cli.evaluate import evaluate
+from tsgen.cli.fit import fit
 from tsgen.cli.inspect import inspect
+from tsgen.cli.search import search
 from tsgen.cli.split import split
 from tsgen.cli.terms import terms
 from tsgen.errors import TsgenError

@@ -13,13 +13,13 @@ from tsgen.artifact import hash_strings, stage, stage_key
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint
 from tsgen.corpus.splits import seen_unseen
-from tsgen.errors import ConfigError, nearest
+from tsgen.errors import ConfigError
 from tsgen.evaluate.comparison import SystemComparison
 from tsgen.evaluate.metrics import evaluate_groups
 from tsgen.evaluate.runs import write_trec
 from tsgen.progress import show
 from tsgen.records import Query, Run
-from tsgen.retrieve.registry import System, system, system_names
+from tsgen.retrieve.registry import System, check_tables, system, system_names
 from tsgen.retrieve.searching import keep_run, read_kept_run
 from tsgen.version import __version__
 
@@ -62,14 +62,11 @@ def _with_settings(
     names: Sequence[str], configs: Mapping[str, Mapping[str, Any]]
 ) -> list[tuple[System, StageConfig]]:
     """The systems with their settings; every mistake is found before any work starts."""
-    known = system_names()
-    for name in configs:
-        if name not in known:
-            raise ConfigError(f"settings for an unknown system {name!r}; {nearest(name, known)}")
+    check_tables(configs)
     systems = [system(name) for name in dict.fromkeys(names)]
     if not systems:
-        raise ConfigError(f"no systems to compare; known: {', '.join(known)}")
-    return [(s, s.config.from_mapping(configs.get(s.name, {}), source=s.name)) for s in systems]
+        raise ConfigError(f"no systems to compare; known: {', '.join(system_names())}")
+    return [(each, each.settings(configs)) for each in systems]
 
 
 def query_groups(data: DataSet, split: str) -> dict[str, set[str]]:

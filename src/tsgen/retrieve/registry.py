@@ -3,7 +3,7 @@
 The files are found by name when asked for, so the registry depends on none of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +14,12 @@ from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError, nearest
 from tsgen.retrieve.retriever import Retriever
+from tsgen.terms.weights import weights_names
+
+STAGES = ("terms", "model", "train", "decode")
+"""Tables of a settings file that belong to no single system, beside those of the term weights."""
+
+Tables = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,18 @@ class System:
     fit: Callable[[DataSet, Any, int, Path], None]
     load: Callable[[Path], Retriever]
     trains: bool = False  # uses the training judgments, so its cache key contains them
+    from_tables: Callable[[Tables], StageConfig] | None = None  # for settings in several tables
+
+    def settings(self, tables: Tables) -> StageConfig:
+        """Its settings from the tables of a settings file: those of its own table, as a rule."""
+        if self.from_tables is None:
+            return self.config.from_mapping(tables.get(self.name, {}), source=self.name)
+        if self.name in tables:
+            raise ConfigError(
+                f"[{self.name}]: {self.name!r} has no table of its own; expected its settings in "
+                f"those of its stages: {', '.join(STAGES)}"
+            )
+        return self.from_tables(tables)
 
 
 _SYSTEMS: dict[str, System] = {}
@@ -57,3 +75,11 @@ def system_names() -> list[str]:
     folder = import_module(_FOLDER).__path__
     files = [m.name.replace("_", "-") for m in iter_modules(folder) if not m.name.startswith("_")]
     return sorted({*_SYSTEMS, *files})
+
+
+def check_tables(names: Iterable[str]) -> None:
+    """Refuse the settings file's tables that belong to no system and no stage."""
+    known = [*system_names(), *STAGES, *weights_names()]
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"settings for an unknown system {name!r}; {nearest(name, known)}")

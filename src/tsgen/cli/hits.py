@@ -1,0 +1,64 @@
+"""Hits of an engine for a reader: title, snippet, score, and the permutation that led there."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from tsgen.records import Hit
+from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.snippet import Marked, mark, query_keys, snippet
+from tsgen.terms.words import Splitter
+
+HIGHLIGHT = "bold yellow"
+
+
+def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) -> Group:
+    """All hits of a query; `explain` adds log p of each term and |Y| after it."""
+    splitter = Splitter(engine.config.terms.words)
+    keys = query_keys(query, splitter)
+    lines: list[Any] = [Text(query, style="bold")]
+    for rank, hit in enumerate(hits, 1):
+        document = engine.document(hit.document_id)
+        name = mark(document.title, keys, splitter) if document.title else Marked(document.id, ())
+        score = f"  {hit.score:.2f}" + f"  {document.id}" * bool(document.title)
+        lines.append(Text(f"{rank:>2}. ") + _text(name) + Text(score, style="dim"))
+        lines.append(Text("    ") + _text(snippet(document.text, keys, splitter)))
+        if hit.reason is not None:
+            marked = [_text(mark(term, keys, splitter)) for term in hit.reason.terms]
+            lines.append(Text("    ") + Text(" › ").join(marked))
+            if explain:
+                lines.append(_steps(hit, marked))
+    return Group(*lines, *(() if hits else (Text("    no hits"),)))
+
+
+def hits_json(engine: Engine, query: str, hits: Sequence[Hit]) -> dict[str, Any]:
+    """A query and its hits as plain values."""
+    splitter = Splitter(engine.config.terms.words)
+    keys = query_keys(query, splitter)
+    rows = []
+    for hit in hits:
+        document = engine.document(hit.document_id)
+        shown = {"title": document.title, "snippet": snippet(document.text, keys, splitter).text}
+        rows.append(
+            {"document": hit.document_id, "score": hit.score, **shown, "reason": hit.reason}
+        )
+    return {"query": query, "hits": rows}
+
+
+def _text(marked: Marked) -> Text:
+    text = Text(marked.text)
+    for start, end in marked.spans:
+        text.stylize(HIGHLIGHT, start, end)
+    return text
+
+
+def _steps(hit: Hit, marked: Sequence[Text]) -> Table:
+    table = Table("step", "term", "log p", "documents left", box=None, padding=(0, 1, 0, 4))
+    assert hit.reason is not None
+    path = zip(marked, hit.reason.log_probs, hit.reason.valid_documents, strict=True)
+    for step, (term, log_prob, valid) in enumerate(path, 1):
+        table.add_row(str(step), term, f"{log_prob:.2f}", f"{valid:,}")
+    return table

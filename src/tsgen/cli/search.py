@@ -1,0 +1,41 @@
+"""`tsgen search`: ask an engine."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tsgen.cli.common import JsonOption, results_console, write_json
+
+
+def search(
+    engine: Annotated[
+        Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit wrote.")
+    ],
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="A question; - reads one a line from stdin.")
+    ],
+    k: Annotated[int, typer.Option("-k", min=1, help="How many hits.")] = 5,
+    beam: Annotated[int | None, typer.Option(min=1, help="Default: the engine's setting.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show log p of each term, and how many documents.")
+    ] = False,
+    json: JsonOption = None,
+) -> None:
+    """Print the best documents, each with the permutation of its terms that led to it.
+
+    Words of the query are highlighted.
+
+    Example: `tsgen search runs/engine "sodium in white bread" -k 3 --explain`
+    """
+    from tsgen.cli.hits import hits_json, hits_view
+    from tsgen.retrieve.engine import Engine
+
+    queries = [line.strip() for line in sys.stdin] if query == "-" else [query]
+    queries = [text for text in queries if text]
+    opened = Engine.load(engine)
+    found = list(zip(queries, opened.search(queries, k, beam), strict=True))
+    for text, hits in found:
+        results_console(json).print(hits_view(opened, text, hits, explain))
+    write_json(json, [hits_json(opened, text, hits) for text, hits in found])

@@ -1,0 +1,64 @@
+"""From a data set to an engine: terms → training, iteration by iteration → one folder.
+
+Term sets and iterations are stages in the cache, so that engines share what they have in common,
+what is done is not done again, and what was interrupted goes on.
+"""
+
+import shutil
+from pathlib import Path
+
+from tsgen.artifact import hash_file, stage, stage_key
+from tsgen.corpus.dataset import (
+    DataSet,
+    cache_folder_of,
+    judgments_fingerprint,
+    watched_documents,
+)
+from tsgen.docids.stage import TermsConfig, select_terms
+from tsgen.docids.term_set import TermSets
+from tsgen.retrieve.engine import KIND, EngineConfig, write_engine
+from tsgen.train.generator import Generator
+from tsgen.train.iterate import MODEL, GeneratorConfig, train_generator
+from tsgen.training_loop import CURVE
+
+CURVES = "training"
+
+
+def fit_engine(
+    data: DataSet, config: EngineConfig, out: Path, seed: int = 0, cache: Path | None = None
+) -> None:
+    """Make the engine `out` from a data set, unless it was made from the same inputs."""
+    inputs = _inputs(data)
+    if config.train.pairs.queries is not None:
+        inputs["queries"] = hash_file(Path(config.train.pairs.queries))
+
+    def work(folder: Path) -> None:
+        make_engine(data, config, seed, folder, cache_folder_of(data, cache))
+
+    stage(out, work, kind=KIND, config=config, inputs=inputs, seed=seed)
+
+
+def make_engine(data: DataSet, config: EngineConfig, seed: int, folder: Path, cache: Path) -> None:
+    """Fill `folder`; all that takes long is kept in `cache`."""
+    terms = _terms(data, config.terms, seed, cache)
+    training = GeneratorConfig(model=config.model, train=config.train)
+    iterations = train_generator(data, terms, training, seed, cache)
+    sets = TermSets.load(terms)
+    generator = Generator.load(iterations[-1] / MODEL, sets, config.model.query_tokens)
+    write_engine(folder, generator, config, watched_documents(data))
+    (folder / CURVES).mkdir(exist_ok=True)
+    for number, iteration in enumerate(iterations, 1):
+        shutil.copyfile(iteration / CURVE, folder / CURVES / f"iteration-{number}.jsonl")
+
+
+def _terms(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> Path:
+    key = stage_key("terms", config.model_dump(mode="json"), _inputs(data), seed)
+    folder = cache / f"terms-{key[:12]}"
+    select_terms(data, config, folder, seed)
+    return folder
+
+
+def _inputs(data: DataSet) -> dict[str, str]:
+    splits = [split for split in ("train", "dev") if split in data.splits]
+    judged = {split: judgments_fingerprint(data, split) for split in splits}
+    return {"documents": data.fingerprint} | judged
