@@ -29,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for verb in (demo, compare, evaluate, data, split, terms, inspect):
+for verb in (demo, fit, search, compare, evaluate, data, split, terms, inspect):
     app.command()(verb)
 
 
