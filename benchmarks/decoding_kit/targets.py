@@ -45,8 +45,10 @@ def _peers(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
                 what = f"{kind}: {ours}: times faster than {name}"
                 found.append(_target(what, peer["seconds"] / seconds, bound, False))
             for measure in ("M@10", "R@10", "R@100"):
-                what, gain = f"{kind}: {ours}: {measure} over plain's", rows[kind, ours][measure]
-                found.append(_target(what, gain - plain[measure], 0, False))
+                mine, other = rows[kind, ours][measure], plain[measure]
+                if mine or other:  # where neither finds anything there is nothing to compare
+                    what = f"{kind}: {ours}: {measure} over plain's"
+                    found.append(_target(what, mine - other, 0, False))
         likely = plain["ours_as_likely"]
         found.append(_target(f"{kind}: queries ranked as well as plain's", likely, 0.95, False))
     return found
