@@ -1,7 +1,7 @@
 """Every error a user can cause. A message says what was found, what was expected, what to do."""
 
-from difflib import get_close_matches
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class TsgenError(Exception):

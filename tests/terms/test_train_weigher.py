@@ -18,7 +18,10 @@ from tsgen.terms.words import Splitter, WordsConfig
 
 # Each document has a word that names it ("t…") and one that misleads: the next one's name.
 NAMES = [f"t{letter}" for letter in "abcdefgh"]
-TEXTS = [f"{name} white. bread {NAMES[(i + 1) % 8]}" for i, name in enumerate(NAMES)]
+OTHERS = NAMES[1:] + NAMES[:1]
+DOCUMENTS = [
+    Document(name, f"{name} white. bread {n}") for name, n in zip(NAMES, OTHERS, strict=True)
+]
 PAIRS = [Pair(f"{name} bread", i) for i, name in enumerate(NAMES)]
 SETTINGS = {"learning_rate": 3e-3, "head_learning_rate": 1e-2, "batch_size": 4, "validate_every": 4}
 SETTINGS["window"] = 32
@@ -41,7 +44,7 @@ def silent(step: int, steps: int, loss: float | None, mrr: float | None) -> None
 
 def trainer(tiny_bert: Path, folder: Path, **changes: object) -> _Trainer:
     config = WeigherTraining.from_mapping(SETTINGS | changes)
-    return _Trainer(make(tiny_bert), TEXTS, sets(3), sets(3), config, 0, folder, silent)
+    return _Trainer(make(tiny_bert), DOCUMENTS, sets(3), sets(3), config, 0, folder, silent)
 
 
 def test_loss_is_the_papers(tiny_bert: Path, tmp_path: Path) -> None:
@@ -50,12 +53,26 @@ def test_loss_is_the_papers(tiny_bert: Path, tmp_path: Path) -> None:
     batch = np.array([2, 5])
     expected = []
     for i in batch:
-        documents = [TEXTS[i]] + [TEXTS[d] for d in sets(3).negatives[i]]
+        documents = [DOCUMENTS[i]] + [DOCUMENTS[d] for d in sets(3).negatives[i]]
         asked = scoring.queries(one.weigher, [PAIRS[i].query])
-        row = scoring.scores(one.weigher, asked, scoring.documents(one.weigher, documents))[0]
+        found = scoring.weigh(one.weigher, scoring.documents(one.weigher, documents))
+        row = scoring.scores(scoring.weigh(one.weigher, asked), found)[0]
         s = row.detach().numpy().astype(float)
         expected.append(-np.log(np.exp(s[0]) / np.exp(s).sum()))
     assert one._loss(batch).item() == pytest.approx(np.mean(expected), rel=1e-4)
+
+
+def test_focus_adds_the_share_of_weight_on_query_words(tiny_bert: Path, tmp_path: Path) -> None:
+    plain, focused = trainer(tiny_bert, tmp_path), trainer(tiny_bert, tmp_path, focus=0.5)
+    for one in (plain, focused):
+        one.weigher.eval()
+    batch = np.array([2, 5])
+    asked = scoring.queries(plain.weigher, [PAIRS[i].query for i in batch])
+    found = scoring.documents(plain.weigher, [DOCUMENTS[i] for i in batch])
+    weighed = scoring.weigh(plain.weigher, asked), scoring.weigh(plain.weigher, found)
+    expected = -0.5 * scoring.shares(*weighed).log().mean().item()
+    added = focused._loss(batch).item() - plain._loss(batch).item()
+    assert added == pytest.approx(expected, rel=1e-4)
 
 
 def test_in_batch_negatives_leave_out_right_documents(tiny_bert: Path, tmp_path: Path) -> None:
@@ -77,7 +94,7 @@ def test_training_learns_which_word_names(tiny_bert: Path, tmp_path: Path, in_ba
         if mrr is not None:
             curve.append(mrr)
 
-    best = train(weigher, TEXTS, sets(3), sets(3), config, 0, tmp_path, report)
+    best = train(weigher, DOCUMENTS, sets(3), sets(3), config, 0, tmp_path, report)
     assert curve[0] < 0.9
     assert best == 1.0
 
@@ -89,7 +106,7 @@ def test_resumed_training_ends_in_the_same_weights(tiny_bert: Path, tmp_path: Pa
         folder: Path, report: Callable[[int, int, float | None, float | None], None]
     ) -> Weigher:
         weigher = make(tiny_bert)
-        train(weigher, TEXTS, sets(3), sets(3), config, 0, folder, report)
+        train(weigher, DOCUMENTS, sets(3), sets(3), config, 0, folder, report)
         return weigher
 
     def interrupt(step: int, steps: int, loss: float | None, mrr: float | None) -> None:
@@ -114,7 +131,7 @@ def test_early_stopping(tiny_bert: Path, tmp_path: Path) -> None:
     def report(step: int, *_: object) -> None:
         steps.append(step)
 
-    train(make(tiny_bert), TEXTS, sets(3), sets(3), config, 0, tmp_path, report)
+    train(make(tiny_bert), DOCUMENTS, sets(3), sets(3), config, 0, tmp_path, report)
     assert steps[-1] == 8  # two validations, four steps apart, none better than the start
 
 

@@ -85,10 +85,12 @@ def test_scores_sum_over_matching_terms(tiny_bert: Path) -> None:
     weigher = make(tiny_bert, prior="bm25")
     queries = ["white bread egg", "sodium", "level level x9"]
     texts = TEXTS[:5]
-    asked, found = scoring.queries(weigher, queries), scoring.documents(weigher, texts)
+    documents = [Document("", text) for text in texts]
+    asked, found = scoring.queries(weigher, queries), scoring.documents(weigher, documents)
     with torch.inference_mode():
-        fast = scoring.scores(weigher, asked, found).numpy()
-    right = list(weigher.weigh(Document("", text) for text in texts))
+        asked, found = scoring.weigh(weigher, asked), scoring.weigh(weigher, found)
+        fast = scoring.scores(asked, found).numpy()
+    right = list(weigher.weigh(documents))
     left = weigher.weigh_queries(queries)
     slow = [[sum(q[t] * d.get(t, 0.0) for t in q) for d in right] for q in left]
     np.testing.assert_allclose(fast, slow, atol=1e-5)
@@ -102,15 +104,28 @@ def test_an_untrained_weigher_with_prior_is_bm25(tiny_bert: Path) -> None:
     weigher = Weigher(config, splitter, impact)
     torch.nn.init.zeros_(weigher.mlp[-1].weight)
     (found,) = weigher.weigh([Document("0", TEXTS[0])])
-    assert found == pytest.approx(impact.of(splitter, TEXTS[0]), rel=1e-3)
+    assert found == pytest.approx(impact.of(splitter, Document("0", TEXTS[0])), rel=1e-3)
 
 
 def test_impact_by_hand() -> None:
     splitter = Splitter(WordsConfig(stem="none"))
     impact = Impact.count(["bread bread", "egg egg"], splitter)
     # df = 1 of n = 2: idf = ln(1 + 1.5 / 1.5); length is the mean, so the factor is 2·2.5 / 3.5
-    assert impact.of(splitter, "bread bread")["bread"] == pytest.approx(np.log(2) * 5 / 3.5)
+    assert impact.of(splitter, Document("0", "bread bread"))["bread"] == pytest.approx(
+        np.log(2) * 5 / 3.5
+    )
     assert impact.idf("never seen") > impact.idf("bread")
+    # in a title it counts four times: tf = 4 of length 2
+    titled = impact.of(splitter, Document("1", "egg", "bread"))
+    assert titled["bread"] == pytest.approx(np.log(2) * 4 * 2.5 / 5.5)
+
+
+def test_shares_of_the_weight_on_query_words() -> None:
+    rows, words = np.array([0, 0, 0, 1, 2]), np.array([7, 8, 7, 9, 9])
+    weights = torch.tensor([1.0, 3.0, 2.0, 5.0, 4.0])  # word 7 occurs twice: the larger counts
+    found = scoring.Weighed(3, rows, words, weights)
+    asked = scoring.Weighed(2, np.array([0, 1]), np.array([7, 8]), torch.ones(2))
+    assert scoring.shares(asked, found.head(2)).tolist() == pytest.approx([2 / 5])
 
 
 def test_saved_and_loaded_weighs_the_same(tiny_bert: Path, tmp_path: Path) -> None:
@@ -127,5 +142,6 @@ def test_packaged_minilm_loads_its_first_layers() -> None:
 
 
 def test_unknown_encoder_says_what_to_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ConfigError, match="a local folder, or a hub name with network"):
         load_encoder("no/such-encoder-anywhere")

@@ -1,6 +1,8 @@
 """BM25's weight of a word in a document, as a prior that learning corrects.
 
 impact(t, D) = ln(1 + (n − df + ½) / (df + ½)) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · |D| / avg))
+
+where tf counts a word of the title four times, as the tf-idf weights do.
 """
 
 import math
@@ -11,9 +13,11 @@ from pathlib import Path
 import orjson
 
 from tsgen.artifact import write_beside
+from tsgen.records import Document
 from tsgen.terms.words import Splitter
 
 K1, B = 1.5, 0.75
+TITLE = 4  # a word of the title counts as so many words of the text
 FILE = "document_frequencies.json"
 
 
@@ -41,10 +45,12 @@ class Impact:
         frequency = self._frequencies.get(key, 0)
         return math.log1p((self.documents - frequency + 0.5) / (frequency + 0.5))
 
-    def of(self, splitter: Splitter, text: str) -> dict[str, float]:
-        """The impact of each word (by key) of a text."""
-        counts = Counter(splitter.key(word) for word in splitter.spellings(text))
+    def of(self, splitter: Splitter, document: Document) -> dict[str, float]:
+        """The impact of each word (by key) of a document."""
+        counts = Counter(splitter.key(word) for word in splitter.spellings(document.contents))
         length = sum(counts.values())
+        for word in splitter.spellings(document.title):
+            counts[splitter.key(word)] += TITLE - 1
         penalty = K1 * (1 - B + B * length / max(self.mean_length, 1e-9))
         return {k: self.idf(k) * tf * (K1 + 1) / (tf + penalty) for k, tf in counts.items()}
 

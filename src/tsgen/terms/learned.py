@@ -71,7 +71,7 @@ def _train(
     weigher = Weigher(config.weigher, splitter, impact)
     training, validation = _training_sets(data, documents, config.training, seed)
     report = _reporter(data)
-    train(weigher, texts, training, validation, config.training, seed, folder, report)
+    train(weigher, documents, training, validation, config.training, seed, folder, report)
     weigher.save(folder)
     remove_checkpoint(folder)
 

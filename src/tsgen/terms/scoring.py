@@ -1,7 +1,4 @@
-"""s(Q, D) = Σ over matching terms of w^Q · w^D, for batches, differentiably.
-
-Only words that some query of the batch contains can match, so only those are weighed.
-"""
+"""s(Q, D) = Σ over matching terms of w^Q · w^D, for batches, differentiably."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tsgen.records import Document
 from tsgen.terms.align import Aligned, Aligner
 from tsgen.terms.weigher import Weigher
 from tsgen.terms.words import Splitter
@@ -31,13 +29,13 @@ class Text:
 
 
 def documents(
-    weigher: Weigher, texts: Sequence[str], aligner: Aligner | None = None
+    weigher: Weigher, found: Sequence[Document], aligner: Aligner | None = None
 ) -> list[Text]:
     """Prepare documents, with the weigher's prior; `aligner` may have another window."""
-    heads = (aligner or weigher.documents).heads(texts)
+    heads = (aligner or weigher.documents).heads([document.contents for document in found])
     if weigher.impact is None:
         return [_text(head, weigher.splitter, None) for head in heads]
-    priors = [weigher.impact.of(weigher.splitter, text) for text in texts]
+    priors = [weigher.impact.of(weigher.splitter, document) for document in found]
     return [_text(head, weigher.splitter, p) for head, p in zip(heads, priors, strict=True)]
 
 
@@ -59,36 +57,68 @@ def _number(key: str) -> int:
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) >> 1
 
 
-def scores(weigher: Weigher, asked: Sequence[Text], found: Sequence[Text]) -> torch.Tensor:
-    """s(Q, D) [Q, D] for every query and document."""
-    shared = np.unique(np.concatenate([query.words for query in asked]))  # [K]
-    left = _weights(weigher, asked, shared)  # [Q, K]
-    return left @ _weights(weigher, found, shared).T
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The weight of every word occurrence of some texts, prior included."""
+
+    size: int  # the number of texts
+    rows: NDArray[np.int64]  # [W] the text of each occurrence
+    words: NDArray[np.int64]  # [W]
+    weights: torch.Tensor  # [W]
+
+    def head(self, size: int) -> "Weighed":
+        """Only the first so many texts."""
+        inside = np.flatnonzero(self.rows < size)
+        weights = self.weights[torch.from_numpy(inside).to(self.weights.device)]
+        return Weighed(size, self.rows[inside], self.words[inside], weights)
 
 
-def _weights(weigher: Weigher, texts: Sequence[Text], shared: NDArray[np.int64]) -> torch.Tensor:
-    """[T, K] the weight of each shared word in each text, 0 where it does not occur."""
+def weigh(weigher: Weigher, texts: Sequence[Text]) -> Weighed:
+    """Weigh texts, those of like length together."""
     order = sorted(range(len(texts)), key=lambda i: len(texts[i].tokens))
-    parts = [
-        _weigh_chunk(weigher, [texts[i] for i in order[start : start + CHUNK]], shared)
-        for start in range(0, len(order), CHUNK)
-    ]
-    return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
+    chunks = [order[start : start + CHUNK] for start in range(0, len(order), CHUNK)]
+    weights = torch.cat([_weigh_chunk(weigher, [texts[i] for i in chunk]) for chunk in chunks])
+    rows = np.repeat(order, [len(texts[i].words) for i in order])
+    return Weighed(len(texts), rows, np.concatenate([texts[i].words for i in order]), weights)
 
 
-def _weigh_chunk(
-    weigher: Weigher, texts: Sequence[Text], shared: NDArray[np.int64]
-) -> torch.Tensor:
-    words = np.concatenate([text.words for text in texts])
+def _weigh_chunk(weigher: Weigher, texts: Sequence[Text]) -> torch.Tensor:
     rows = np.repeat(np.arange(len(texts)), [len(text.words) for text in texts])
-    columns = np.searchsorted(shared, words).clip(max=max(len(shared) - 1, 0))
-    hit = np.flatnonzero(shared[columns] == words) if len(shared) else np.zeros(0, np.int64)
-    first = np.concatenate([text.first for text in texts])[hit]
-    last = np.concatenate([text.last for text in texts])[hit]
-    hidden = weigher.encode([text.tokens for text in texts])
-    weights = weigher.pool(hidden, rows[hit], first, last)
-    prior = np.concatenate([text.prior for text in texts])[hit]
-    at = torch.from_numpy(rows[hit] * len(shared) + columns[hit]).to(weights.device)
-    table = weights.new_zeros(len(texts) * len(shared))
-    table = table.scatter_reduce(0, at, weights * torch.from_numpy(prior).to(weights), "amax")
-    return table.view(len(texts), len(shared))
+    first = np.concatenate([text.first for text in texts])
+    last = np.concatenate([text.last for text in texts])
+    prior = torch.from_numpy(np.concatenate([text.prior for text in texts]))
+    weights = weigher.pool(weigher.encode([text.tokens for text in texts]), rows, first, last)
+    return weights * prior.to(weights)
+
+
+def scores(asked: Weighed, found: Weighed) -> torch.Tensor:
+    """s(Q, D) [Q, D] for every query and document."""
+    shared = np.unique(asked.words)  # [K]
+    return _table(asked, shared) @ _table(found, shared).T
+
+
+def _table(weighed: Weighed, shared: NDArray[np.int64]) -> torch.Tensor:
+    """[T, K] the largest weight of each shared word in each text, 0 where it does not occur."""
+    hit = np.flatnonzero(np.isin(weighed.words, shared))
+    at = weighed.rows[hit] * len(shared) + np.searchsorted(shared, weighed.words[hit])
+    weights = weighed.weights[torch.from_numpy(hit).to(weighed.weights.device)]
+    table = weights.new_zeros(weighed.size * len(shared))
+    table = table.scatter_reduce(0, torch.from_numpy(at).to(weights.device), weights, "amax")
+    return table.view(weighed.size, len(shared))
+
+
+def shares(asked: Weighed, found: Weighed) -> torch.Tensor:
+    """[P] how much of the weight of document i is on the words of query i; pairs that have no
+    word in common are left out."""
+    pairs = np.stack([found.rows, found.words], axis=1)
+    distinct, of = np.unique(pairs, axis=0, return_inverse=True)
+    device = found.weights.device
+    pooled = found.weights.new_zeros(len(distinct)).scatter_reduce(
+        0, torch.from_numpy(of).to(device), found.weights, "amax"
+    )
+    wanted = set(zip(asked.rows.tolist(), asked.words.tolist(), strict=True))
+    matched = torch.tensor([tuple(pair) in wanted for pair in distinct.tolist()], device=device)
+    rows, zeros = torch.from_numpy(distinct[:, 0]).to(device), pooled.new_zeros(found.size)
+    total = zeros.index_add(0, rows, pooled)
+    right = zeros.index_add(0, rows, pooled * matched)
+    return right[right > 0] / total[right > 0]

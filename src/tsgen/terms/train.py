@@ -3,7 +3,8 @@
     L = −log exp s(Q, D+) / (exp s(Q, D+) + Σ_m exp s(Q, D−_m)),   m = 1 … M
 
 With `in_batch` the other queries' documents of the batch join the negatives (a document that
-answers the query is left out).
+answers the query is left out). That loss says nothing about words that no query has, yet T(D) is
+chosen among all; `focus` adds one that does: −log of the share of D+'s weight on the words of Q.
 """
 
 from collections import defaultdict
@@ -18,9 +19,10 @@ from pydantic import Field
 
 from tsgen.config import StageConfig
 from tsgen.queries.pairs import Pair
+from tsgen.records import Document
 from tsgen.terms import scoring
 from tsgen.terms.align import Aligner
-from tsgen.terms.scoring import Text, scores
+from tsgen.terms.scoring import Text, scores, shares, weigh
 from tsgen.terms.weigher import Weigher
 from tsgen.training_loop import Report, TrainingLoop
 
@@ -32,7 +34,8 @@ class WeigherTraining(StageConfig):
     in_batch: bool = False
     batch_size: int = Field(default=16, ge=1)
     window: int = Field(default=512, ge=8)  # a document's first so many tokens are trained on
-    epochs: int = Field(default=3, ge=0)
+    epochs: float = Field(default=3, ge=0)
+    focus: float = Field(default=0, ge=0)  # how much the second loss counts; not in the paper
     learning_rate: float = Field(default=5e-5, gt=0)  # of the encoder
     head_learning_rate: float = Field(default=1e-3, gt=0)  # of the MLP
     temperature: float = Field(default=1.0, gt=0)  # scores are divided by it; the paper's is 1
@@ -61,7 +64,7 @@ class TrainingSet:
 
 def train(
     weigher: Weigher,
-    texts: Sequence[str],
+    documents: Sequence[Document],
     training: TrainingSet,
     validation: TrainingSet,
     config: WeigherTraining,
@@ -71,14 +74,14 @@ def train(
 ) -> float:
     """Train until the epochs are over or validation stops improving; the best weights stay in
     `folder` and in the weigher. Returns the best validation MRR."""
-    return _Trainer(weigher, texts, training, validation, config, seed, folder, report).run()
+    return _Trainer(weigher, documents, training, validation, config, seed, folder, report).run()
 
 
 class _Trainer:
     def __init__(
         self,
         weigher: Weigher,
-        texts: Sequence[str],
+        documents: Sequence[Document],
         training: TrainingSet,
         validation: TrainingSet,
         config: WeigherTraining,
@@ -86,7 +89,8 @@ class _Trainer:
         folder: Path,
         report: Report,
     ) -> None:
-        self.weigher, self.texts, self.config, self.seed = weigher, texts, config, seed
+        self.weigher, self.documents, self.config = weigher, documents, config
+        self.seed = seed
         self.training, self.validation = training, validation
         self.folder, self.report = folder, report
         self.answers = training.answers()
@@ -98,7 +102,7 @@ class _Trainer:
         loop = TrainingLoop(
             self.weigher,
             _optimizer(self.weigher, self.config),
-            steps=self.per_epoch * self.config.epochs,
+            steps=round(self.per_epoch * self.config.epochs),
             warm_up=self.config.warm_up,
             validate_every=self.config.validate_every,
             patience=self.config.patience,
@@ -119,10 +123,16 @@ class _Trainer:
         documents = np.concatenate([[pair.document for pair in pairs], negatives.ravel()])
         texts = self._positives(pairs) + self._documents(negatives.ravel())
         queries = scoring.queries(self.weigher, [pair.query for pair in pairs])
-        similarity = scores(self.weigher, queries, texts) / self.config.temperature  # [Q, Q + Q·M]
+        asked, found = weigh(self.weigher, queries), weigh(self.weigher, texts)
+        similarity = scores(asked, found) / self.config.temperature  # [Q, Q + Q·M]
         allowed = torch.from_numpy(self._allowed(pairs, documents))
         logits = similarity.masked_fill(~allowed.to(similarity.device), -torch.inf)
-        return torch.nn.functional.cross_entropy(logits, torch.arange(len(pairs)).to(logits.device))
+        right = torch.arange(len(pairs)).to(logits.device)
+        contrast = torch.nn.functional.cross_entropy(logits, right)
+        if not self.config.focus:
+            return contrast
+        share = shares(asked, found.head(len(pairs)))
+        return contrast - self.config.focus * share.log().sum() / len(pairs)
 
     def _allowed(self, pairs: Sequence[Pair], documents: NDArray[np.int64]) -> NDArray[np.bool_]:
         """[Q, D] which documents stand against which query: its own, or with `in_batch` all."""
@@ -140,19 +150,19 @@ class _Trainer:
 
     def _positives(self, pairs: Sequence[Pair]) -> list[Text]:
         own = self._documents([pair.document for pair in pairs])
-        cut = {i: pair.text for i, pair in enumerate(pairs) if pair.text is not None}
+        cut = {i: Document("", p.text) for i, p in enumerate(pairs) if p.text is not None}
         for i, text in zip(cut, self._prepare(list(cut.values())), strict=True):
             own[i] = text
         return own
 
     def _documents(self, positions: Sequence[int] | NDArray[np.int64]) -> list[Text]:
         new = sorted({int(p) for p in positions} - self.prepared.keys())
-        texts = self._prepare([self.texts[p] for p in new])
+        texts = self._prepare([self.documents[p] for p in new])
         self.prepared.update(zip(new, texts, strict=True))
         return [self.prepared[int(p)] for p in positions]
 
-    def _prepare(self, texts: Sequence[str]) -> list[Text]:
-        return scoring.documents(self.weigher, texts, self.aligner)
+    def _prepare(self, documents: Sequence[Document]) -> list[Text]:
+        return scoring.documents(self.weigher, documents, self.aligner)
 
     def _mean_reciprocal_rank(self) -> float:
         """MRR of each validation query's document among BM25's best others; ties count against."""
@@ -160,7 +170,7 @@ class _Trainer:
         for pair, others in zip(self.validation.pairs, self.validation.negatives, strict=True):
             documents = self._positives([pair]) + self._documents(others)
             query = scoring.queries(self.weigher, [pair.query])
-            row = scores(self.weigher, query, documents)[0]
+            row = scores(weigh(self.weigher, query), weigh(self.weigher, documents))[0]
             total += 1.0 / (1 + int((row[1:] >= row[0]).sum()))
         return total / max(len(self.validation.pairs), 1)
 

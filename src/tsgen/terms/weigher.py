@@ -139,18 +139,19 @@ class Weigher(nn.Module):
         source = iter(documents)
         while chunk := list(islice(source, 16 * batch)):
             texts = [document.contents for document in chunk]
-            for text, weights in zip(texts, self._weigh(self.documents, texts, batch), strict=True):
-                yield self._with_prior(text, weights)
+            weighed = self._weigh(self.documents, texts, batch)
+            for document, weights in zip(chunk, weighed, strict=True):
+                yield self._with_prior(document, weights)
 
     @torch.inference_mode()
     def weigh_queries(self, queries: Sequence[str], batch: int = 256) -> list[dict[str, float]]:
         """For each query its distinct words with their weights; no prior on this side."""
         return self._weigh(self.queries, queries, batch)
 
-    def _with_prior(self, text: str, weights: dict[str, float]) -> dict[str, float]:
+    def _with_prior(self, document: Document, weights: dict[str, float]) -> dict[str, float]:
         if self.impact is None:
             return weights
-        prior = self.impact.of(self.splitter, text)
+        prior = self.impact.of(self.splitter, document)
         key = self.splitter.key
         return {word: weight * prior[key(word)] for word, weight in weights.items()}
 
