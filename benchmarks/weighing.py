@@ -15,11 +15,11 @@ from statistics import median
 
 import torch
 
+from tsgen.config import preset
 from tsgen.corpus import load
 from tsgen.records import Document
 from tsgen.terms.impact import Impact
 from tsgen.terms.learned import LearnedConfig
-from tsgen.config import preset
 from tsgen.terms.weigher import Weigher
 from tsgen.terms.words import Splitter
 
