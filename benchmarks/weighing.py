@@ -2,8 +2,9 @@
 
     python benchmarks/weighing.py ../shared/data/wikipages-110k [--documents 1000] [--json FILE]
 
-The peer is the bare encoder's forward pass over the same windows, tokenised beforehand, in the same
-batches. The weigher splits, tokenises, encodes, pools and pairs words with weights. Rounds alternate.
+The peer is the bare encoder's forward pass over the same windows, tokenised beforehand, in the
+same batches. The weigher splits, tokenises, encodes, pools and pairs words with weights. Rounds
+alternate.
 """
 
 import argparse
