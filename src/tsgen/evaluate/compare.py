@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tsgen.artifact import hash_strings, stage, stage_key
-from tsgen.config import StageConfig
+from tsgen.config import StageConfig, preset
 from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint
 from tsgen.corpus.splits import seen_unseen
 from tsgen.errors import ConfigError
@@ -41,10 +41,10 @@ def compare(
 ) -> SystemComparison:
     """Fit or load each system, search for the split's queries, and score the hits.
 
-    `limit` takes the first so many queries. `configs` are settings by system, over its defaults.
-    `runs_dir` receives a TREC run file for each system. `title` heads the table.
+    `limit` takes the first so many queries. `configs` are settings by system, by default those of
+    the `cpu` preset. `runs_dir` receives a TREC run file for each system. `title` heads the table.
     """
-    chosen = _with_settings(systems, configs or {})
+    chosen = _with_settings(systems, preset("cpu") if configs is None else configs)
     judgments = dict(islice(data.judgments(split).items(), limit))
     queries = [data.queries()[id] for id in judgments]
     bench = _Bench(data, queries, k, seed, cache_folder_of(data, cache))
