@@ -116,7 +116,7 @@ def test_impact_by_hand() -> None:
     )
     assert impact.idf("never seen") > impact.idf("bread")
     # in a title it counts four times: tf = 4 of length 2
-    titled = impact.of(splitter, Document("1", "egg", "bread"))
+    titled = impact.of(splitter, Document("1", "egg", "bread"), title_weight=4)
     assert titled["bread"] == pytest.approx(np.log(2) * 4 * 2.5 / 5.5)
 
 

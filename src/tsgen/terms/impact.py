@@ -2,7 +2,7 @@
 
 impact(t, D) = ln(1 + (n − df + ½) / (df + ½)) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · |D| / avg))
 
-where tf counts a word of the title four times, as the tf-idf weights do.
+where tf may count a word of the title several times.
 """
 
 import math
@@ -17,7 +17,6 @@ from tsgen.records import Document
 from tsgen.terms.words import Splitter
 
 K1, B = 1.5, 0.75
-TITLE = 4  # a word of the title counts as so many words of the text
 FILE = "document_frequencies.json"
 
 
@@ -45,12 +44,15 @@ class Impact:
         frequency = self._frequencies.get(key, 0)
         return math.log1p((self.documents - frequency + 0.5) / (frequency + 0.5))
 
-    def of(self, splitter: Splitter, document: Document) -> dict[str, float]:
+    def of(
+        self, splitter: Splitter, document: Document, title_weight: float = 1.0
+    ) -> dict[str, float]:
         """The impact of each word (by key) of a document."""
-        counts = Counter(splitter.key(word) for word in splitter.spellings(document.contents))
+        words = splitter.spellings(document.contents)
+        counts: dict[str, float] = {**Counter(map(splitter.key, words))}
         length = sum(counts.values())
         for word in splitter.spellings(document.title):
-            counts[splitter.key(word)] += TITLE - 1
+            counts[splitter.key(word)] += title_weight - 1
         penalty = K1 * (1 - B + B * length / max(self.mean_length, 1e-9))
         return {k: self.idf(k) * tf * (K1 + 1) / (tf + penalty) for k, tf in counts.items()}
 

@@ -35,8 +35,9 @@ def documents(
     heads = (aligner or weigher.documents).heads([document.contents for document in found])
     if weigher.impact is None:
         return [_text(head, weigher.splitter, None) for head in heads]
-    priors = [weigher.impact.of(weigher.splitter, document) for document in found]
-    return [_text(head, weigher.splitter, p) for head, p in zip(heads, priors, strict=True)]
+    impact, splitter, title = weigher.impact, weigher.splitter, weigher.config.title_weight
+    priors = [impact.of(splitter, document, title) for document in found]
+    return [_text(head, splitter, p) for head, p in zip(heads, priors, strict=True)]
 
 
 def queries(weigher: Weigher, texts: Sequence[str]) -> list[Text]:

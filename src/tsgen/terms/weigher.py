@@ -42,6 +42,7 @@ class WeigherConfig(StageConfig):
     query_window: int = Field(default=64, ge=8)
     dropout: float = Field(default=0.1, ge=0, lt=1)
     prior: Literal["none", "bm25"] = "none"
+    title_weight: float = Field(default=1, ge=1)  # in the prior a title word counts so often
 
 
 class Weigher(nn.Module):
@@ -151,7 +152,7 @@ class Weigher(nn.Module):
     def _with_prior(self, document: Document, weights: dict[str, float]) -> dict[str, float]:
         if self.impact is None:
             return weights
-        prior = self.impact.of(self.splitter, document)
+        prior = self.impact.of(self.splitter, document, self.config.title_weight)
         key = self.splitter.key
         return {word: weight * prior[key(word)] for word, weight in weights.items()}
 
