@@ -85,6 +85,7 @@ CTRL_C = """
 import signal
 from tsgen.cli.main import run
 from tsgen.queries.lexical import LexicalIndex
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in background
 LexicalIndex.build = lambda *_: signal.raise_signal(signal.SIGINT)
 run()
 """
