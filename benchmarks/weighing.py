@@ -17,7 +17,7 @@ from statistics import median
 import torch
 
 from tsgen.config import preset
-from tsgen.corpus import load
+from tsgen.corpus.load import load
 from tsgen.records import Document
 from tsgen.terms.impact import Impact
 from tsgen.terms.learned import LearnedConfig
