@@ -12,7 +12,7 @@ from tsgen.queries.negatives import hard_negatives
 from tsgen.queries.pairs import Pair, pseudo_pairs
 from tsgen.records import Document
 from tsgen.terms import scoring
-from tsgen.terms.train import TrainingSet, WeigherTraining, _Trainer, train
+from tsgen.terms.train import TrainingSet, WeigherTrainer, WeigherTraining
 from tsgen.terms.weigher import Weigher, WeigherConfig
 from tsgen.terms.words import Splitter, WordsConfig
 
@@ -42,9 +42,9 @@ def silent(step: int, steps: int, loss: float | None, mrr: float | None) -> None
     pass
 
 
-def trainer(tiny_bert: Path, folder: Path, **changes: object) -> _Trainer:
+def trainer(tiny_bert: Path, folder: Path, **changes: object) -> WeigherTrainer:
     config = WeigherTraining.from_mapping(SETTINGS | changes)
-    return _Trainer(make(tiny_bert), DOCUMENTS, sets(3), sets(3), config, 0, folder, silent)
+    return WeigherTrainer(make(tiny_bert), DOCUMENTS, sets(3), sets(3), config, 0, folder, silent)
 
 
 def test_loss_is_the_papers(tiny_bert: Path, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_training_learns_which_word_names(tiny_bert: Path, tmp_path: Path, in_ba
         if mrr is not None:
             curve.append(mrr)
 
-    best = train(weigher, DOCUMENTS, sets(3), sets(3), config, 0, tmp_path, report)
+    best = WeigherTrainer(weigher, DOCUMENTS, sets(3), sets(3), config, 0, tmp_path, report).run()
     assert curve[0] < 0.9
     assert best == 1.0
 
@@ -106,7 +106,7 @@ def test_resumed_training_ends_in_the_same_weights(tiny_bert: Path, tmp_path: Pa
         folder: Path, report: Callable[[int, int, float | None, float | None], None]
     ) -> Weigher:
         weigher = make(tiny_bert)
-        train(weigher, DOCUMENTS, sets(3), sets(3), config, 0, folder, report)
+        WeigherTrainer(weigher, DOCUMENTS, sets(3), sets(3), config, 0, folder, report).run()
         return weigher
 
     def interrupt(step: int, steps: int, loss: float | None, mrr: float | None) -> None:
@@ -131,7 +131,7 @@ def test_early_stopping(tiny_bert: Path, tmp_path: Path) -> None:
     def report(step: int, *_: object) -> None:
         steps.append(step)
 
-    train(make(tiny_bert), DOCUMENTS, sets(3), sets(3), config, 0, tmp_path, report)
+    WeigherTrainer(make(tiny_bert), DOCUMENTS, sets(3), sets(3), config, 0, tmp_path, report).run()
     assert steps[-1] == 8  # two validations, four steps apart, none better than the start
 
 

@@ -21,7 +21,7 @@ from tsgen.queries.negatives import hard_negatives
 from tsgen.queries.pairs import Pair, judged_pairs, pseudo_pairs
 from tsgen.records import Document
 from tsgen.terms.impact import Impact
-from tsgen.terms.train import TrainingSet, WeigherTraining, train
+from tsgen.terms.train import TrainingSet, WeigherTrainer, WeigherTraining
 from tsgen.terms.weigher import Weigher, WeigherConfig
 from tsgen.terms.weights import WeightsKind, register
 from tsgen.terms.words import Splitter, WordsConfig
@@ -71,7 +71,9 @@ def _train(
     weigher = Weigher(config.weigher, splitter, impact)
     training, validation = _training_sets(data, documents, config.training, seed)
     report = _reporter(data)
-    train(weigher, documents, training, validation, config.training, seed, folder, report)
+    WeigherTrainer(
+        weigher, documents, training, validation, config.training, seed, folder, report
+    ).run()
     weigher.save(folder)
     remove_checkpoint(folder)
 

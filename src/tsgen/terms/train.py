@@ -62,22 +62,9 @@ class TrainingSet:
         return found
 
 
-def train(
-    weigher: Weigher,
-    documents: Sequence[Document],
-    training: TrainingSet,
-    validation: TrainingSet,
-    config: WeigherTraining,
-    seed: int,
-    folder: Path,
-    report: Report,
-) -> float:
-    """Train until the epochs are over or validation stops improving; the best weights stay in
-    `folder` and in the weigher. Returns the best validation MRR."""
-    return _Trainer(weigher, documents, training, validation, config, seed, folder, report).run()
+class WeigherTrainer:
+    """Trains a weigher on pairs; what it needs to go on after a kill is kept in `folder`."""
 
-
-class _Trainer:
     def __init__(
         self,
         weigher: Weigher,
@@ -99,6 +86,8 @@ class _Trainer:
         self.per_epoch = -(-len(training.pairs) // config.batch_size)
 
     def run(self) -> float:
+        """Train until the epochs are over or validation stops improving; the best weights stay in
+        the weigher. Returns the best validation MRR."""
         loop = TrainingLoop(
             self.weigher,
             _optimizer(self.weigher, self.config),
