@@ -6,11 +6,11 @@ from typing import Self
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 from scipy import sparse
 
 from tsgen.corpus.dataset import DataSet
 from tsgen.progress import show
+from tsgen.queries.lexical import top_documents
 from tsgen.records import Document, Hit
 from tsgen.retrieve.registry import System, register
 from tsgen.terms.learned import LearnedConfig, trained_weigher
@@ -67,7 +67,7 @@ class WeigherRetriever:
             return []
         rows, weights = zip(*known, strict=True)
         scores = np.asarray(weights, np.float32) @ self._weights[list(rows)]  # [documents]
-        return [Hit(self._ids[i], float(scores[i])) for i in _top(scores, k)]
+        return [Hit(self._ids[i], float(scores[i])) for i in top_documents(scores, k)]
 
     def save(self, folder: Path) -> None:
         """Write the weigher and the weights of all documents."""
@@ -83,16 +83,6 @@ class WeigherRetriever:
         ids, words = (orjson.loads((folder / name).read_bytes()) for name in (IDS, WORDS))
         weights = sparse.csr_array(sparse.load_npz(folder / POSTINGS))
         return cls(Weigher.load(folder / "weigher"), ids, words, weights)
-
-
-def _top(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """Positions of the k largest positive scores, largest first, ties by position."""
-    if k < len(scores):
-        bound = np.partition(scores, len(scores) - k)[len(scores) - k]
-        positions = np.flatnonzero((scores >= bound) & (scores > 0))
-    else:
-        positions = np.flatnonzero(scores > 0)
-    return positions[np.argsort(-scores[positions], kind="stable")][:k]
 
 
 def _by_key(splitter: Splitter, weights: dict[str, float]) -> dict[str, float]:

@@ -40,6 +40,10 @@ JsonOption = Annotated[
 LimitOption = Annotated[
     int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N queries.")
 ]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option("--cache", envvar="TSGEN_CACHE", metavar="DIR", help="Default: ~/.cache/tsgen."),
+]
 PresetOption = Annotated[
     str, typer.Option("--preset", help="Settings to start from: cpu, paper or tiny.")
 ]

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tsgen.cli.common import (
+    CacheOption,
     DataArgument,
     JsonOption,
     LimitOption,
@@ -34,10 +35,7 @@ def compare(
     runs: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write a TREC run file for each system.")
     ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(envvar="TSGEN_CACHE", metavar="DIR", help="Default: ~/.cache/tsgen."),
-    ] = None,
+    cache: CacheOption = None,
     seed: Annotated[int, typer.Option(help="For systems that train.")] = 0,
     settings: Annotated[
         list[str] | None,

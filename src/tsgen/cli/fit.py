@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tsgen.cli.common import (
+    CacheOption,
     DataArgument,
     JsonOption,
     PresetOption,
@@ -35,10 +36,7 @@ def fit(
     ] = None,
     preset: PresetOption = "cpu",
     seed: Annotated[int, typer.Option(help="Equal seeds give equal engines.")] = 0,
-    cache: Annotated[
-        Path | None,
-        typer.Option(envvar="TSGEN_CACHE", metavar="DIR", help="Default: ~/.cache/tsgen."),
-    ] = None,
+    cache: CacheOption = None,
     qrels: QrelsOption = "qrels",
     skip_bad: SkipBadOption = False,
     json: JsonOption = None,
