@@ -12,6 +12,7 @@ from tsgen.queries.negatives import hard_negatives
 from tsgen.queries.pairs import Pair, pseudo_pairs
 from tsgen.records import Document
 from tsgen.terms import scoring
+from tsgen.terms.selector import Selector
 from tsgen.terms.train import TrainingSet, WeigherTrainer, WeigherTraining
 from tsgen.terms.weigher import Weigher, WeigherConfig
 from tsgen.terms.words import Splitter, WordsConfig
@@ -27,9 +28,9 @@ SETTINGS = {"learning_rate": 3e-3, "head_learning_rate": 1e-2, "batch_size": 4, 
 SETTINGS["window"] = 32
 
 
-def make(tiny_bert: Path) -> Weigher:
+def make(tiny_bert: Path, selector: bool = False) -> Weigher:
     torch.manual_seed(0)
-    config = WeigherConfig(encoder=str(tiny_bert), window=32, overlap=8)
+    config = WeigherConfig(encoder=str(tiny_bert), window=32, overlap=8, selector=selector)
     return Weigher(config, Splitter(WordsConfig(stem="none")))
 
 
@@ -42,9 +43,11 @@ def silent(step: int, steps: int, loss: float | None, mrr: float | None) -> None
     pass
 
 
-def trainer(tiny_bert: Path, folder: Path, **changes: object) -> WeigherTrainer:
-    config = WeigherTraining.from_mapping(SETTINGS | changes)
-    return WeigherTrainer(make(tiny_bert), DOCUMENTS, sets(3), sets(3), config, 0, folder, silent)
+def trainer(
+    tiny_bert: Path, folder: Path, selector: bool = False, **changes: object
+) -> WeigherTrainer:
+    config, weigher = WeigherTraining.from_mapping(SETTINGS | changes), make(tiny_bert, selector)
+    return WeigherTrainer(weigher, DOCUMENTS, sets(3), sets(3), config, 0, folder, silent)
 
 
 def test_loss_is_the_papers(tiny_bert: Path, tmp_path: Path) -> None:
@@ -62,17 +65,29 @@ def test_loss_is_the_papers(tiny_bert: Path, tmp_path: Path) -> None:
     assert one._loss(batch).item() == pytest.approx(np.mean(expected), rel=1e-4)
 
 
-def test_focus_adds_the_share_of_weight_on_query_words(tiny_bert: Path, tmp_path: Path) -> None:
-    plain, focused = trainer(tiny_bert, tmp_path), trainer(tiny_bert, tmp_path, focus=0.5)
-    for one in (plain, focused):
+def test_the_selector_learns_beside_and_leaves_the_encoder_alone(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
+    plain, selecting = trainer(tiny_bert, tmp_path), trainer(tiny_bert, tmp_path, selector=True)
+    for one in (plain, selecting):
         one.weigher.eval()
-    batch = np.array([2, 5])
-    asked = scoring.queries(plain.weigher, [PAIRS[i].query for i in batch])
-    found = scoring.documents(plain.weigher, [DOCUMENTS[i] for i in batch])
-    weighed = scoring.weigh(plain.weigher, asked), scoring.weigh(plain.weigher, found)
-    expected = -0.5 * scoring.shares(*weighed).log().mean().item()
-    added = focused._loss(batch).item() - plain._loss(batch).item()
-    assert added == pytest.approx(expected, rel=1e-4)
+        one._loss(np.array([2, 5])).backward()
+    assert selecting._loss(np.array([2, 5])) > plain._loss(np.array([2, 5]))
+    gradients = [
+        [parameter.grad for parameter in one.weigher.encoder.parameters()]
+        for one in (plain, selecting)
+    ]
+    for left, right in zip(*gradients, strict=True):
+        assert left is right is None or torch.equal(left, right)
+    assert selecting.weigher.selector is not None
+    assert selecting.weigher.selector[-1].weight.grad.abs().sum() > 0
+
+
+def test_the_selector_finds_the_words_that_queries_have(tiny_bert: Path, tmp_path: Path) -> None:
+    one = trainer(tiny_bert, tmp_path, selector=True, epochs=40)
+    one.run()
+    for name, found in zip(NAMES, Selector(one.weigher).weigh(DOCUMENTS), strict=True):
+        assert set(sorted(found, key=lambda word: -found[word])[:2]) == {name, "bread"}
 
 
 def test_in_batch_negatives_leave_out_right_documents(tiny_bert: Path, tmp_path: Path) -> None:

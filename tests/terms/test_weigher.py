@@ -11,6 +11,7 @@ from tsgen.records import Document
 from tsgen.terms import scoring
 from tsgen.terms.encoder import load_encoder, packaged_minilm
 from tsgen.terms.impact import Impact
+from tsgen.terms.selector import Selector, selection_loss
 from tsgen.terms.weigher import Weigher, WeigherConfig
 from tsgen.terms.words import Splitter, WordsConfig
 
@@ -115,24 +116,51 @@ def test_impact_by_hand() -> None:
         np.log(2) * 5 / 3.5
     )
     assert impact.idf("never seen") > impact.idf("bread")
-    # in a title it counts four times: tf = 4 of length 2
-    titled = impact.of(splitter, Document("1", "egg", "bread"), title_weight=4)
-    assert titled["bread"] == pytest.approx(np.log(2) * 4 * 2.5 / 5.5)
 
 
-def test_shares_of_the_weight_on_query_words() -> None:
+def test_the_selector_gives_each_word_its_probability(tiny_bert: Path) -> None:
+    weigher = make(tiny_bert, selector=True)
+    assert weigher.selector is not None
+    torch.nn.init.normal_(weigher.selector[-1].weight)
+    document = Document("0", TEXTS[0])
+    (window,) = weigher.documents.heads([TEXTS[0]])
+    logits = weigher.select(weigher.states([window])).tolist()
+    best: dict[str, float] = {}
+    for word, logit in zip(window.words, logits, strict=True):
+        best[word] = max(logit, best.get(word, -np.inf))
+    total = sum(np.exp(logit) for logit in best.values())
+    (found,) = Selector(weigher).weigh([document])
+    assert found == pytest.approx({word: np.exp(logit) / total for word, logit in best.items()})
+    assert len(set(best.values())) == len(best)  # they differ, or the test says little
+
+
+def test_no_words_no_probabilities(tiny_bert: Path) -> None:
+    assert list(Selector(make(tiny_bert, selector=True)).weigh([Document("0", "")])) == [{}]
+
+
+def test_selection_loss_by_hand() -> None:
     rows, words = np.array([0, 0, 0, 1, 2]), np.array([7, 8, 7, 9, 9])
-    weights = torch.tensor([1.0, 3.0, 2.0, 5.0, 4.0])  # word 7 occurs twice: the larger counts
-    found = scoring.Weighed(3, rows, words, weights)
-    asked = scoring.Weighed(2, np.array([0, 1]), np.array([7, 8]), torch.ones(2))
-    assert scoring.shares(asked, found.head(2)).tolist() == pytest.approx([2 / 5])
+    logits = torch.tensor([1.0, 3.0, 2.0, 5.0, 4.0])  # word 7 occurs twice: the larger counts
+    none = torch.zeros(5, 1)
+    found = scoring.Weighed(3, rows, words, torch.ones(5), none)
+    asked = scoring.Weighed(3, np.array([0, 1, 2]), np.array([7, 8, 9]), torch.ones(3), none[:3])
+    # document 0: 2 against 3; document 1 has no word of its query; document 2: its only word
+    first = -np.log(np.exp(2) / (np.exp(2) + np.exp(3)))
+    assert selection_loss(logits, asked, found).item() == pytest.approx((first + 0) / 2)
+
+
+def test_a_weigher_without_selector_says_so(tiny_bert: Path) -> None:
+    with pytest.raises(ConfigError, match="selector=true"):
+        list(make(tiny_bert).asked([Document("0", "egg")]))
 
 
 def test_saved_and_loaded_weighs_the_same(tiny_bert: Path, tmp_path: Path) -> None:
-    weigher = make(tiny_bert, prior="bm25")
+    weigher = make(tiny_bert, prior="bm25", selector=True)
     weigher.save(tmp_path)
     documents = [Document(str(i), text) for i, text in enumerate(TEXTS)]
-    assert list(Weigher.load(tmp_path).weigh(documents)) == list(weigher.weigh(documents))
+    loaded = Weigher.load(tmp_path)
+    assert list(loaded.weigh(documents)) == list(weigher.weigh(documents))
+    assert list(loaded.asked(documents)) == list(weigher.asked(documents))
 
 
 def test_packaged_minilm_loads_its_first_layers() -> None:

@@ -1,8 +1,6 @@
 """BM25's weight of a word in a document, as a prior that learning corrects.
 
 impact(t, D) = ln(1 + (n − df + ½) / (df + ½)) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · |D| / avg))
-
-where tf may count a word of the title several times.
 """
 
 import math
@@ -44,16 +42,10 @@ class Impact:
         frequency = self._frequencies.get(key, 0)
         return math.log1p((self.documents - frequency + 0.5) / (frequency + 0.5))
 
-    def of(
-        self, splitter: Splitter, document: Document, title_weight: float = 1.0
-    ) -> dict[str, float]:
+    def of(self, splitter: Splitter, document: Document) -> dict[str, float]:
         """The impact of each word (by key) of a document."""
-        words = splitter.spellings(document.contents)
-        counts: dict[str, float] = {**Counter(map(splitter.key, words))}
-        length = sum(counts.values())
-        for word in splitter.spellings(document.title):
-            counts[splitter.key(word)] += title_weight - 1
-        penalty = K1 * (1 - B + B * length / max(self.mean_length, 1e-9))
+        counts = Counter(map(splitter.key, splitter.spellings(document.contents)))
+        penalty = K1 * (1 - B + B * counts.total() / max(self.mean_length, 1e-9))
         return {k: self.idf(k) * tf * (K1 + 1) / (tf + penalty) for k, tf in counts.items()}
 
     def save(self, folder: Path) -> None:

@@ -21,9 +21,10 @@ from tsgen.queries.negatives import hard_negatives
 from tsgen.queries.pairs import Pair, judged_pairs, pseudo_pairs
 from tsgen.records import Document
 from tsgen.terms.impact import Impact
+from tsgen.terms.selector import Selector
 from tsgen.terms.train import TrainingSet, WeigherTrainer, WeigherTraining
 from tsgen.terms.weigher import Weigher, WeigherConfig
-from tsgen.terms.weights import WeightsKind, register
+from tsgen.terms.weights import Weights, WeightsKind, register
 from tsgen.terms.words import Splitter, WordsConfig
 from tsgen.training_loop import Report, remove_checkpoint
 
@@ -136,10 +137,11 @@ def _with_negatives(
 
 def _build(
     data: DataSet, splitter: Splitter, config: LearnedConfig, seed: int, folder: Path
-) -> Weigher:
+) -> Weights:
     trained = trained_weigher(data, splitter, config, seed, cache_folder_of(data))
     shutil.copytree(trained, folder / "weigher", dirs_exist_ok=True)
-    return Weigher.load(trained)
+    weigher = Weigher.load(trained)
+    return weigher if weigher.selector is None else Selector(weigher)
 
 
 register(WeightsKind("learned", LearnedConfig, _build, trains=True, table="weigher"))

@@ -35,9 +35,8 @@ def documents(
     heads = (aligner or weigher.documents).heads([document.contents for document in found])
     if weigher.impact is None:
         return [_text(head, weigher.splitter, None) for head in heads]
-    impact, splitter, title = weigher.impact, weigher.splitter, weigher.config.title_weight
-    priors = [impact.of(splitter, document, title) for document in found]
-    return [_text(head, splitter, p) for head, p in zip(heads, priors, strict=True)]
+    priors = [weigher.impact.of(weigher.splitter, document) for document in found]
+    return [_text(head, weigher.splitter, p) for head, p in zip(heads, priors, strict=True)]
 
 
 def queries(weigher: Weigher, texts: Sequence[str]) -> list[Text]:
@@ -66,30 +65,32 @@ class Weighed:
     rows: NDArray[np.int64]  # [W] the text of each occurrence
     words: NDArray[np.int64]  # [W]
     weights: torch.Tensor  # [W]
+    states: torch.Tensor  # [W, d]
 
     def head(self, size: int) -> "Weighed":
         """Only the first so many texts."""
         inside = np.flatnonzero(self.rows < size)
-        weights = self.weights[torch.from_numpy(inside).to(self.weights.device)]
-        return Weighed(size, self.rows[inside], self.words[inside], weights)
+        at = torch.from_numpy(inside).to(self.weights.device)
+        rows, words = self.rows[inside], self.words[inside]
+        return Weighed(size, rows, words, self.weights[at], self.states[at])
 
 
 def weigh(weigher: Weigher, texts: Sequence[Text]) -> Weighed:
     """Weigh texts, those of like length together."""
     order = sorted(range(len(texts)), key=lambda i: len(texts[i].tokens))
     chunks = [order[start : start + CHUNK] for start in range(0, len(order), CHUNK)]
-    weights = torch.cat([_weigh_chunk(weigher, [texts[i] for i in chunk]) for chunk in chunks])
+    states = torch.cat([_states(weigher, [texts[i] for i in chunk]) for chunk in chunks])
+    prior = torch.from_numpy(np.concatenate([texts[i].prior for i in order])).to(states)
     rows = np.repeat(order, [len(texts[i].words) for i in order])
-    return Weighed(len(texts), rows, np.concatenate([texts[i].words for i in order]), weights)
+    words = np.concatenate([texts[i].words for i in order])
+    return Weighed(len(texts), rows, words, weigher(states) * prior, states)
 
 
-def _weigh_chunk(weigher: Weigher, texts: Sequence[Text]) -> torch.Tensor:
+def _states(weigher: Weigher, texts: Sequence[Text]) -> torch.Tensor:
     rows = np.repeat(np.arange(len(texts)), [len(text.words) for text in texts])
     first = np.concatenate([text.first for text in texts])
     last = np.concatenate([text.last for text in texts])
-    prior = torch.from_numpy(np.concatenate([text.prior for text in texts]))
-    weights = weigher.pool(weigher.encode([text.tokens for text in texts]), rows, first, last)
-    return weights * prior.to(weights)
+    return weigher.pool(weigher.encode([text.tokens for text in texts]), rows, first, last)
 
 
 def scores(asked: Weighed, found: Weighed) -> torch.Tensor:
@@ -106,20 +107,3 @@ def _table(weighed: Weighed, shared: NDArray[np.int64]) -> torch.Tensor:
     table = weights.new_zeros(weighed.size * len(shared))
     table = table.scatter_reduce(0, torch.from_numpy(at).to(weights.device), weights, "amax")
     return table.view(weighed.size, len(shared))
-
-
-def shares(asked: Weighed, found: Weighed) -> torch.Tensor:
-    """[P] how much of the weight of document i is on the words of query i; pairs that have no
-    word in common are left out."""
-    pairs = np.stack([found.rows, found.words], axis=1)
-    distinct, of = np.unique(pairs, axis=0, return_inverse=True)
-    device = found.weights.device
-    pooled = found.weights.new_zeros(len(distinct)).scatter_reduce(
-        0, torch.from_numpy(of).to(device), found.weights, "amax"
-    )
-    wanted = set(zip(asked.rows.tolist(), asked.words.tolist(), strict=True))
-    matched = torch.tensor([tuple(pair) in wanted for pair in distinct.tolist()], device=device)
-    rows, zeros = torch.from_numpy(distinct[:, 0]).to(device), pooled.new_zeros(found.size)
-    total = zeros.index_add(0, rows, pooled)
-    right = zeros.index_add(0, rows, pooled * matched)
-    return right[right > 0] / total[right > 0]

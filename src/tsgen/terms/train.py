@@ -3,8 +3,7 @@
     L = −log exp s(Q, D+) / (exp s(Q, D+) + Σ_m exp s(Q, D−_m)),   m = 1 … M
 
 With `in_batch` the other queries' documents of the batch join the negatives (a document that
-answers the query is left out). That loss says nothing about words that no query has, yet T(D) is
-chosen among all; `focus` adds one that does: −log of the share of D+'s weight on the words of Q.
+answers the query is left out). A weigher with a selector learns it in the same steps.
 """
 
 from collections import defaultdict
@@ -22,7 +21,8 @@ from tsgen.queries.pairs import Pair
 from tsgen.records import Document
 from tsgen.terms import scoring
 from tsgen.terms.align import Aligner
-from tsgen.terms.scoring import Text, scores, shares, weigh
+from tsgen.terms.scoring import Text, scores, weigh
+from tsgen.terms.selector import selection_loss
 from tsgen.terms.weigher import Weigher
 from tsgen.training_loop import Report, TrainingLoop
 
@@ -35,9 +35,9 @@ class WeigherTraining(StageConfig):
     batch_size: int = Field(default=16, ge=1)
     window: int = Field(default=512, ge=8)  # a document's first so many tokens are trained on
     epochs: float = Field(default=3, ge=0)
-    focus: float = Field(default=0, ge=0)  # how much the second loss counts; not in the paper
     learning_rate: float = Field(default=5e-5, gt=0)  # of the encoder
     head_learning_rate: float = Field(default=1e-3, gt=0)  # of the MLP
+    selector_learning_rate: float = Field(default=3e-3, gt=0)
     temperature: float = Field(default=1.0, gt=0)  # scores are divided by it; the paper's is 1
     warm_up: float = Field(default=0.05, ge=0, le=1)  # share of all steps
     freeze_embeddings: bool = False
@@ -118,10 +118,10 @@ class WeigherTrainer:
         logits = similarity.masked_fill(~allowed.to(similarity.device), -torch.inf)
         right = torch.arange(len(pairs)).to(logits.device)
         contrast = torch.nn.functional.cross_entropy(logits, right)
-        if not self.config.focus:
+        if self.weigher.selector is None:
             return contrast
-        share = shares(asked, found.head(len(pairs)))
-        return contrast - self.config.focus * share.log().sum() / len(pairs)
+        right_ones = found.head(len(pairs))
+        return contrast + selection_loss(self.weigher.select(right_ones.states), asked, right_ones)
 
     def _allowed(self, pairs: Sequence[Pair], documents: NDArray[np.int64]) -> NDArray[np.bool_]:
         """[Q, D] which documents stand against which query: its own, or with `in_batch` all."""
@@ -166,7 +166,12 @@ class WeigherTrainer:
 
 def _optimizer(weigher: Weigher, config: WeigherTraining) -> torch.optim.Optimizer:
     weigher.encoder.embeddings.requires_grad_(not config.freeze_embeddings)
-    groups = [(weigher.encoder, config.learning_rate), (weigher.mlp, config.head_learning_rate)]
+    groups: list[tuple[torch.nn.Module, float]] = [
+        (weigher.encoder, config.learning_rate),
+        (weigher.mlp, config.head_learning_rate),
+    ]
+    if weigher.selector is not None:
+        groups.append((weigher.selector, config.selector_learning_rate))
     return torch.optim.AdamW(
         [
             {"params": [p for p in part.parameters() if p.requires_grad], "lr": lr, "peak": lr}

@@ -6,10 +6,11 @@ A word of several subwords takes the mean of their states; a word that occurs se
 its largest weight. Documents and queries share the model. The paper has no prior: `prior = "none"`.
 With `prior = "bm25"` a document word's weight is multiplied by its BM25 impact, so that an
 untrained weigher is BM25 itself and training corrects it: better where training is short.
+With `selector` a second MLP learns which words to select (terms/selector.py).
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +24,7 @@ from torch import nn
 from tsgen.artifact import write_beside
 from tsgen.checkpoint import load_weights, save_weights
 from tsgen.config import StageConfig
+from tsgen.errors import ConfigError
 from tsgen.records import Document
 from tsgen.terms.align import Aligned, Aligner
 from tsgen.terms.encoder import MINILM, empty_encoder, load_encoder
@@ -30,6 +32,9 @@ from tsgen.terms.impact import Impact
 from tsgen.terms.words import Splitter, WordsConfig
 
 WEIGHTS, SETTINGS, ENCODER = "weigher.safetensors", "weigher.json", "encoder"
+
+Head = Callable[[torch.Tensor], torch.Tensor]
+"""From the states of words [W, d] to a number [W] for each."""
 
 
 class WeigherConfig(StageConfig):
@@ -42,7 +47,7 @@ class WeigherConfig(StageConfig):
     query_window: int = Field(default=64, ge=8)
     dropout: float = Field(default=0.1, ge=0, lt=1)
     prior: Literal["none", "bm25"] = "none"
-    title_weight: float = Field(default=1, ge=1)  # in the prior a title word counts so often
+    selector: bool = False  # T(D) by an MLP of its own; the paper selects by the weights
 
 
 class Weigher(nn.Module):
@@ -62,12 +67,9 @@ class Weigher(nn.Module):
         self.splitter = splitter
         self.impact = impact
         self.encoder, self.tokenizer = encoder or load_encoder(config.encoder, config.layers)
-        width = self.encoder.config.hidden_size
-        last = nn.Linear(width, 1)
-        nn.init.constant_(last.bias, 0.5413)  # softplus(0.5413) = 1: start neutral
-        nn.init.normal_(last.weight, std=0.01)
-        self.mlp = nn.Sequential(
-            nn.Linear(width, width), nn.ReLU(), nn.Dropout(config.dropout), last
+        self.mlp = _mlp(self.encoder.config.hidden_size, config.dropout)
+        self.selector = (
+            _mlp(self.encoder.config.hidden_size, config.dropout) if config.selector else None
         )
         self.documents = Aligner(splitter, self.tokenizer, config.window, config.overlap)
         self.queries = Aligner(splitter, self.tokenizer, config.query_window, 0)
@@ -95,8 +97,18 @@ class Weigher(nn.Module):
         load_weights(folder / WEIGHTS, weigher)
         return weigher.eval()
 
-    def forward(self, batch: Sequence[Aligned]) -> torch.Tensor:
-        """The weight [W] of every word occurrence of the windows, one after another, no prior."""
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """The weights [W] of words by their states [W, d], no prior."""
+        return nn.functional.softplus(self.mlp(states).squeeze(-1))
+
+    def select(self, states: torch.Tensor) -> torch.Tensor:
+        """The logits [W] of p(t | D) of words by their states [W, d], which stay as they are."""
+        if self.selector is None:
+            raise ConfigError("this weigher has no selector. Train it with weigher.selector=true.")
+        return self.selector(states.detach()).squeeze(-1)  # type: ignore[no-any-return]
+
+    def states(self, batch: Sequence[Aligned]) -> torch.Tensor:
+        """The state [W, d] of every word occurrence of the windows, one after another."""
         rows = np.repeat(np.arange(len(batch)), [len(window.words) for window in batch])
         first = np.concatenate([window.first for window in batch])
         last = np.concatenate([window.last for window in batch])
@@ -124,39 +136,49 @@ class Weigher(nn.Module):
         first: NDArray[np.int32],
         last: NDArray[np.int32],
     ) -> torch.Tensor:
-        """Weights [W] of the words at `hidden[rows, first:last]`: the mean of their subwords'
-        states, by differences of running sums, through the MLP."""
+        """States [W, d] of the words at `hidden[rows, first:last]`: the mean of their subwords'
+        states, by differences of running sums."""
         _, length, width = hidden.shape
         sums = nn.functional.pad(hidden.cumsum(dim=1), (0, 0, 1, 0)).view(-1, width)
         base = rows * (length + 1)
         start, end = torch.from_numpy(np.stack([base + first, base + last])).to(hidden.device)
         count = torch.from_numpy(last - first).to(hidden)[:, None]
-        states = (sums[end] - sums[start]) / count  # [W, d]
-        return nn.functional.softplus(self.mlp(states).squeeze(-1))
+        return (sums[end] - sums[start]) / count
 
-    @torch.inference_mode()
     def weigh(self, documents: Iterable[Document], batch: int = 64) -> Iterator[dict[str, float]]:
-        """For each document, in order, its distinct words with their weights."""
-        source = iter(documents)
-        while chunk := list(islice(source, 16 * batch)):
-            texts = [document.contents for document in chunk]
-            weighed = self._weigh(self.documents, texts, batch)
-            for document, weights in zip(chunk, weighed, strict=True):
-                yield self._with_prior(document, weights)
+        """For each document, in order, its distinct words with their weights in s(Q, D)."""
+        for document, weights in self._read(documents, self, batch):
+            yield self._with_prior(document, weights)
 
-    @torch.inference_mode()
+    def asked(self, documents: Iterable[Document], batch: int = 64) -> Iterator[dict[str, float]]:
+        """For each document, in order, its distinct words with their logits of p(t | D)."""
+        for _, logits in self._read(documents, self.select, batch):
+            yield logits
+
     def weigh_queries(self, queries: Sequence[str], batch: int = 256) -> list[dict[str, float]]:
         """For each query its distinct words with their weights; no prior on this side."""
-        return self._weigh(self.queries, queries, batch)
+        return self._read_texts(self.queries, queries, self, batch)
 
     def _with_prior(self, document: Document, weights: dict[str, float]) -> dict[str, float]:
         if self.impact is None:
             return weights
-        prior = self.impact.of(self.splitter, document, self.config.title_weight)
+        prior = self.impact.of(self.splitter, document)
         key = self.splitter.key
         return {word: weight * prior[key(word)] for word, weight in weights.items()}
 
-    def _weigh(self, aligner: Aligner, texts: Sequence[str], batch: int) -> list[dict[str, float]]:
+    def _read(
+        self, documents: Iterable[Document], head: Head, batch: int
+    ) -> Iterator[tuple[Document, dict[str, float]]]:
+        source = iter(documents)
+        while chunk := list(islice(source, 16 * batch)):
+            texts = [document.contents for document in chunk]
+            yield from zip(chunk, self._read_texts(self.documents, texts, head, batch), strict=True)
+
+    @torch.inference_mode()
+    def _read_texts(
+        self, aligner: Aligner, texts: Sequence[str], head: Head, batch: int
+    ) -> list[dict[str, float]]:
+        """What `head` makes of each distinct word of each text."""
         self.eval()
         aligned = aligner.windows(texts)
         owners = [text for text, windows in enumerate(aligned) for _ in windows]
@@ -165,14 +187,20 @@ class Weigher(nn.Module):
         order = sorted(range(len(flat)), key=lambda i: len(flat[i].tokens))  # little padding
         for start in range(0, len(order), batch):
             chosen = order[start : start + batch]
-            weights = iter(self([flat[i] for i in chosen]).tolist())
+            values = iter(head(self.states([flat[i] for i in chosen])).tolist())
             for i in chosen:
-                _largest(found[owners[i]], flat[i].words, weights)
+                _largest(found[owners[i]], flat[i].words, values)
         return found
 
 
-def _largest(into: dict[str, float], words: Sequence[str], weights: Iterator[float]) -> None:
-    """Pool occurrences: a word keeps its largest weight."""
-    for word, weight in zip(words, islice(weights, len(words)), strict=True):
-        if weight > into.get(word, 0.0):
-            into[word] = weight
+def _mlp(width: int, dropout: float) -> nn.Sequential:
+    last = nn.Linear(width, 1)
+    nn.init.constant_(last.bias, 0.5413)  # softplus(0.5413) = 1: start neutral
+    nn.init.normal_(last.weight, std=0.01)
+    return nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout), last)
+
+
+def _largest(into: dict[str, float], words: Sequence[str], values: Iterator[float]) -> None:
+    """Pool occurrences: a word keeps its largest value."""
+    for word, value in zip(words, islice(values, len(words)), strict=True):
+        into[word] = max(value, into.get(word, value))
