@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+from tokenizers import normalizers, pre_tokenizers
 
+import tiny
 from toy import write_beir
 
 FOODS = """bread egg milk rice tea coffee salt sugar apple pear plum fish beef pork corn oats honey
@@ -27,24 +26,10 @@ def write_foods(folder: Path, *splits: str) -> Path:
 
 def write_bert(folder: Path) -> Path:
     """A one-layer BERT that knows these words."""
-    known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", ",", *FOODS, *TASTES, "what", "is", "food"]
-    words = Tokenizer(models.WordLevel({w: i for i, w in enumerate(known)}, unk_token="[UNK]"))
+    words = tiny.word_level([*FOODS, *TASTES, "what", "is", "food"])
     words.normalizer = normalizers.Lowercase()
     words.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    PreTrainedTokenizerFast(
-        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]"
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(known),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=40,
-    )
-    BertModel(config).save_pretrained(folder)
-    return folder
+    return tiny.write_bert(folder, words)
 
 
 def settings(bert: Path, epochs: int = 60) -> list[str]:

@@ -12,7 +12,7 @@ from tsgen.decode.favourite import FavouriteConfig, favourite_permutations
 from tsgen.decode.likelihood import log_likelihoods
 from tsgen.decode.search import search
 from tsgen.errors import ConfigError
-from tsgen.train.config import ModelConfig, TrainConfig
+from tsgen.train.config import TrainConfig
 from tsgen.train.generator import Generator
 from tsgen.train.loop import TrainingSet, train
 from tsgen.train.targets import weight_order
@@ -98,9 +98,3 @@ def test_frozen_embeddings_stay(tmp_path: Path) -> None:
 def test_any_remaining_needs_one_token_a_term(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'any_remaining' needs one token a term"):
         trained("t5", tmp_path, loss="any_remaining")
-
-
-def test_a_hub_model_has_no_word_spelling() -> None:
-    config = ModelConfig(backbone="google-t5/t5-base")
-    with pytest.raises(ConfigError, match=r"backbone = 'google-t5/t5-base': expected 'subword'"):
-        Generator.new(config, generator("t5").sets, seed=0)

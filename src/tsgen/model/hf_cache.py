@@ -19,27 +19,42 @@ _hf: Any = import_module("transformers.cache_utils")  # partly typed: taken as u
 
 @dataclass(slots=True)
 class Reading:
-    """A batch of queries: its tree, what the encoder read, and the rows of the current step."""
+    """A batch of queries: its tree, the rows of the current step, and both as transformers' cache.
+
+    A decoder-only model's prompts are in the tree; what an encoder read is beside it.
+    """
 
     tree: TreeCache
-    encoded: Tensor  # [Q, S, d]
-    mask: Tensor  # [Q, S] True where there is a token
     rows: Rows
     states: Any = field(init=False)  # what the decoder is called with
 
     def __post_init__(self) -> None:
-        """Both halves get their layers as the decoder first uses them."""
-        numbers = count()
-        own = _hf.Cache(layer_class_to_replicate=lambda: _SelfLayer(self, next(numbers)))
-        cross = _hf.Cache(layer_class_to_replicate=lambda: _CrossLayer(self))
-        self.states = _hf.EncoderDecoderCache(own, cross)
+        """Layers are made as the decoder first uses them."""
+        self.states = self._own()
 
     def self_mask(self) -> Tensor:
         """[R, 1, 1, L] which columns of the right-aligned paths are tokens."""
-        mask = self.rows.mask
+        mask, slots = self.rows.mask, self.rows.slots
         if mask is None:
-            mask = torch.ones(self.rows.slots.shape, dtype=torch.bool, device=self.mask.device)
+            mask = torch.ones(slots.shape, dtype=torch.bool, device=slots.device)
         return mask[:, None, None, :]
+
+    def _own(self) -> Any:
+        numbers = count()
+        return _hf.Cache(layer_class_to_replicate=lambda: _SelfLayer(self, next(numbers)))
+
+
+@dataclass(slots=True)
+class Encoded(Reading):
+    """A batch of queries that an encoder read."""
+
+    encoded: Tensor  # [Q, S, d]
+    mask: Tensor  # [Q, S] True where there is a token
+
+    def __post_init__(self) -> None:
+        """Both halves get their layers as the decoder first uses them."""
+        cross = _hf.Cache(layer_class_to_replicate=lambda: _CrossLayer(self))
+        self.states = _hf.EncoderDecoderCache(self._own(), cross)
 
     def cross_mask(self) -> Tensor:
         """[R, 1, 1, S] which of its query's tokens each row may read."""
@@ -93,6 +108,8 @@ class _SelfLayer(_Layer):
 
 class _CrossLayer(_Layer):
     """One decoder layer's keys and values of the queries, chosen by row when they are read."""
+
+    _reading: Encoded
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> Any:
         """Keep what was computed for every query [Q, heads, S, size] in the first step."""

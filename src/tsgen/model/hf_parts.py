@@ -1,7 +1,8 @@
-"""What differs between families of encoder-decoder models in transformers, in one place.
+"""What differs between families of models in transformers, in one place.
 
-A model is taken apart into encoder, decoder, output layer and the step between the last two, and
-the positions of its decoder are set by row, because one batch holds prefixes of different lengths.
+A model is taken apart into what reads the query, the decoder, its embeddings and output layer and
+the step before that; and decoders that take no positions get each row's own, because one batch
+holds prefixes of different lengths.
 """
 
 from collections.abc import Callable
@@ -14,35 +15,66 @@ from torch import Tensor, nn
 
 from tsgen.errors import ConfigError
 
-SUPPORTED = "the T5 family, the BART family (absolute positions), or BERT2BERT"
+SUPPORTED = (
+    "the T5 family, the BART family (absolute positions), BERT2BERT, or a causal language model "
+    "whose layers all attend (Llama, Qwen, GPT-2, …)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The pieces of one model."""
 
-    encoder: nn.Module
+    encoder: nn.Module  # reads queries; in a decoder-only model the decoder itself
     bridge: Callable[[Tensor], Tensor]  # encoder states → what the decoder reads
     decoder: nn.Module
+    embeddings: nn.Embedding  # of the decoder
     finishes: tuple[Callable[[Tensor], Tensor], ...]  # decoder states → input of the output layer
     output: nn.Linear
-    bias: Tensor | None  # [V]
+    bias: Callable[[], Tensor | None]  # [V]; asked for each time, because buffers may move
 
 
-def take_apart(model: Any) -> Parts:
-    """Find the pieces of a model of a known family."""
+def encoder_decoder_parts(model: Any) -> Parts:
+    """The pieces of an encoder-decoder of a known family."""
     if model.config.model_type == "encoder-decoder":
         return _from_two(model)
     decoder, output = model.get_decoder(), model.get_output_embeddings()
-    shift = getattr(model, "final_logits_bias", None)  # BART adds one after its output layer
-    bias = output.bias if shift is None else shift[0]
     scale = output.in_features**-0.5  # T5 multiplies by it, T5 1.1 does not
-    finishes = (_same, lambda states: states * scale)
-    return Parts(model.get_encoder(), _same, decoder, finishes, output, bias)
+    return Parts(
+        model.get_encoder(),
+        _same,
+        decoder,
+        decoder.get_input_embeddings(),
+        (_same, lambda states: states * scale),
+        output,
+        lambda: _bart_bias(model),
+    )
+
+
+def causal_parts(model: Any) -> Parts:
+    """The pieces of a decoder-only language model."""
+    decoder, output, config = model.base_model, model.get_output_embeddings(), model.config
+    scale = getattr(config, "logit_scale", 1.0) / getattr(config, "logits_scaling", 1.0)
+    return Parts(
+        decoder,
+        _same,
+        decoder,
+        decoder.get_input_embeddings(),
+        (_same, lambda states: states * scale),
+        output,
+        lambda: output.bias,
+    )
 
 
 def _same(states: Tensor) -> Tensor:
     return states
+
+
+def _bart_bias(model: Any) -> Tensor | None:
+    """BART adds a bias after its output layer."""
+    shift: Tensor | None = getattr(model, "final_logits_bias", None)
+    bias: Tensor | None = model.get_output_embeddings().bias
+    return bias if shift is None else shift[0]
 
 
 def _from_two(model: Any) -> Parts:
@@ -50,14 +82,22 @@ def _from_two(model: Any) -> Parts:
     head = getattr(getattr(model.decoder, "cls", None), "predictions", None)
     if head is None:
         raise unsupported(model.decoder)
-    bridge = getattr(model, "enc_to_dec_proj", _same)
+    model.encoder.pooler = None  # made for whole sentences, never used here
     decoder, output = model.decoder.base_model, model.decoder.get_output_embeddings()
     finish = head.transform.__call__  # a bound method, so that nobody registers its weights again
-    return Parts(model.encoder, bridge, decoder, (finish,), output, output.bias)
+    return Parts(
+        model.encoder,
+        getattr(model, "enc_to_dec_proj", _same),
+        decoder,
+        decoder.get_input_embeddings(),
+        (finish,),
+        output,
+        lambda: output.bias,
+    )
 
 
 def unsupported(model: Any) -> ConfigError:
-    """The error for a model whose decoder this module cannot drive."""
+    """The error for a model whose decoder tsgen cannot drive."""
     return ConfigError(
         f"backbone {type(model).__name__}: its decoder is of a kind tsgen cannot step through; "
         f"expected {SUPPORTED}. Use one of those, or `mini`."

@@ -90,6 +90,11 @@ class Mini(nn.Module):
         return cls(config, encoder, tokenizer, pieces).eval()
 
     @property
+    def spelling(self) -> str:
+        """`word` or `subword`."""
+        return self.config.spelling
+
+    @property
     def output_size(self) -> int:
         """The number of pieces of the tokenizer, or of terms."""
         return self.table.size

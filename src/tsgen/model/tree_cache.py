@@ -46,8 +46,14 @@ class TreeCache:
 
     def roots(self, queries: int) -> Rows:
         """One node without a parent for each query."""
-        numbers = torch.arange(queries, device=self._paths.device)
-        return self._append(torch.zeros_like(numbers), numbers, parents=None)
+        return self.prompts(torch.ones(queries, dtype=torch.int64, device=self._paths.device))
+
+    def prompts(self, lengths: Tensor) -> Rows:
+        """A path of so many nodes for each query [Q]; the rows are all nodes, path after path."""
+        queries = torch.repeat_interleave(lengths)
+        starts = lengths.cumsum(0) - lengths
+        depths = torch.arange(len(queries), device=lengths.device) - starts[queries]
+        return self._append(depths, queries, parents=None)
 
     def extend(self, parents: Tensor) -> Rows:
         """One child for each of `parents` [R]; a parent may occur several times."""
@@ -58,11 +64,16 @@ class TreeCache:
 
         Both are [R, heads, L, size]. In the first step layers are written in order.
         """
-        pool = self._pool(layer, keys)
-        pool[rows.nodes] = torch.stack((keys, values), dim=1)
+        pool = self.fill(layer, rows, keys, values)
         path = pool.index_select(0, rows.slots.flatten())  # [R · L, 2, heads, size]
         path = path.view(*rows.slots.shape, *pool.shape[1:]).permute(2, 0, 3, 1, 4)
         return path[0], path[1]
+
+    def fill(self, layer: int, rows: Rows, keys: Tensor, values: Tensor) -> Tensor:
+        """Store the rows' keys and values [R, heads, size] and return the layer's whole pool."""
+        pool = self._pool(layer, keys)
+        pool[rows.nodes] = torch.stack((keys, values), dim=1)
+        return pool
 
     def keep(self, nodes: Tensor) -> Tensor:
         """Drop every slot that is on no path of `nodes` [R]; returns their new numbers [R]."""
@@ -85,9 +96,12 @@ class TreeCache:
         nodes = torch.arange(first, self._count, device=depths.device)
         longest = int(depths.max()) + 1 if len(depths) else 1
         self._grow(self._count, longest)
-        if parents is not None:
+        if parents is None:  # every prompt's slots are consecutive
+            columns = torch.arange(longest, device=depths.device)
+            self._paths[first : self._count, :longest] = (nodes - depths)[:, None] + columns
+        else:
             self._paths[first : self._count] = self._paths[parents]
-        self._paths[nodes, depths] = nodes.to(torch.int32)
+            self._paths[nodes, depths] = nodes.to(torch.int32)
         self._depths[first : self._count] = depths
         self._queries[first : self._count] = queries
         slots, mask = self._right_aligned(nodes, depths, longest)

@@ -18,10 +18,22 @@ from tsgen.constrain.constraint import Ragged
 GATES = 8  # pieces after the eighth share a gate
 
 
+def pieces_in_text(tokenizer: Any, terms: Sequence[str]) -> list[list[int]]:
+    """The pieces of each term as inside running text, which may differ from those at its start:
+    byte-level tokenizers write " bread" there and "bread" here."""
+    if not terms:
+        return []
+    before, *after = tokenizer([",", *(f", {term}" for term in terms)], add_special_tokens=False)[
+        "input_ids"
+    ]
+    if any(row[: len(before)] != before for row in after):  # it merges over the space
+        return list(tokenizer(list(terms), add_special_tokens=False)["input_ids"])
+    return [row[len(before) :] for row in after]
+
+
 def word_pieces(tokenizer: Any, terms: Sequence[str]) -> Ragged:
     """The subword pieces of each term, in term order; a term without any gets the unknown piece."""
-    ids = tokenizer(list(terms), add_special_tokens=False)["input_ids"] if terms else []
-    rows = [row or [tokenizer.unk_token_id] for row in ids]
+    rows = [row or [tokenizer.unk_token_id or 0] for row in pieces_in_text(tokenizer, terms)]
     offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     return Ragged(offsets, np.array([piece for row in rows for piece in row], dtype=np.int32))
 
@@ -45,19 +57,22 @@ class SubwordTable(nn.Module):
 
 
 class WordTable(nn.Module):
-    """One vector a term, composed from the vectors of its pieces."""
+    """One vector a term, composed from the vectors of its pieces, the rows of a layer's weight."""
 
     _offsets: Tensor
     _values: Tensor
 
-    def __init__(self, embeddings: nn.Embedding, pieces: Ragged) -> None:
+    def __init__(self, layer: nn.Embedding | nn.Linear, pieces: Ragged) -> None:
         super().__init__()
-        self._shared = [embeddings]
+        self._shared = [layer]
         self.register_buffer("_offsets", torch.from_numpy(pieces.offsets.astype(np.int64)))
         self.register_buffer("_values", torch.from_numpy(pieces.values.astype(np.int32)))
         self.gates = nn.Parameter(torch.ones(GATES))
-        self.map = nn.Linear(embeddings.embedding_dim, embeddings.embedding_dim, bias=False)
+        width = layer.weight.shape[1]
+        self.map = nn.Linear(width, width, bias=False)
         nn.init.eye_(self.map.weight)  # before training a term is the mean of its pieces
+        with torch.no_grad():  # … as the layer hands them out: some of BART's family scale them
+            self.map.weight.mul_(float(getattr(layer, "embed_scale", 1.0)))
         self._composed: Tensor | None = None
 
     @property

@@ -12,11 +12,12 @@ MINI = "mini"
 
 
 class ModelConfig(MiniConfig):
-    """Which language model generates. All settings but `query_tokens` are those of `mini`."""
+    """Which language model generates. All settings but `spelling` and `query_tokens` are those of
+    `mini`."""
 
     backbone: str = MINI
-    """`mini`, or an encoder-decoder of transformers (T5, BART, BERT2BERT from a BERT): a hub name
-    or a folder. Those spell terms by subwords, as the paper does."""
+    """`mini`; `minilm`, `flan-t5-small` or `smollm2`, which pip brings; or a model of transformers
+    by hub name or folder: an encoder-decoder, a BERT (BERT2BERT), a causal language model."""
 
 
 class PairsConfig(StageConfig):

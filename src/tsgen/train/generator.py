@@ -10,12 +10,16 @@ from tsgen.constrain.postings import PostingsConstraint
 from tsgen.docids.spelling import Spelling, subwords, words
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
+from tsgen.model.decoder_only import DecoderOnly
+from tsgen.model.device import best_device
 from tsgen.model.mini import CONFIG_FILE, Mini, MiniConfig
+from tsgen.model.pretrained import load_pretrained, load_saved
 from tsgen.model.seq2seq import Seq2Seq
+from tsgen.model.vocabulary import pieces_in_text
 from tsgen.train.config import MINI, ModelConfig
 
 TERMINATOR = ","
-TrainableBackbone = Mini | Seq2Seq
+TrainableBackbone = Mini | Seq2Seq | DecoderOnly
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,53 +33,45 @@ class Generator:
     @classmethod
     def of(cls, backbone: TrainableBackbone, sets: TermSets) -> Self:
         """The backbone on the GPU if there is one, the terms spelled as it writes them."""
-        backbone.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+        backbone.to(best_device()).eval()
         return cls(backbone, sets, PostingsConstraint(sets, spelling_for(backbone, sets)))
 
     @classmethod
     def new(cls, config: ModelConfig, sets: TermSets, seed: int) -> Self:
         """An untrained generator; what the pretrained model does not bring starts from the seed."""
         torch.manual_seed(seed)
+        terms = list(sets.vocabulary) if config.spelling == "word" else None
         if config.backbone == MINI:
             mini = MiniConfig(**config.model_dump(exclude={"backbone"}))
-            terms = list(sets.vocabulary) if config.spelling == "word" else None
             return cls.of(Mini.create(mini, terms), sets)
-        if config.spelling == "word":
-            raise ConfigError(
-                f"model.spelling = 'word' with model.backbone = {config.backbone!r}: expected "
-                "'subword', for only `mini` has one output symbol a term. "
-                "Set model.spelling=subword."
-            )
-        return cls.of(Seq2Seq.load(config.backbone, config.query_tokens), sets)
+        return cls.of(load_pretrained(config.backbone, config.query_tokens, terms), sets)
 
     @classmethod
     def load(cls, folder: Path, sets: TermSets, query_tokens: int) -> Self:
         """From the folder that the backbone's `save` wrote."""
         if (folder / CONFIG_FILE).exists():
             return cls.of(Mini.load(folder), sets)
-        return cls.of(Seq2Seq.load(folder.resolve(), query_tokens), sets)
+        return cls.of(load_saved(folder, query_tokens), sets)
 
     @property
     def encoder(self) -> Any:
         """The part that reads queries; it holds the input embeddings."""
-        if isinstance(self.backbone, Mini):
-            return self.backbone.encoder
-        return self.backbone.model.get_encoder()
+        return self.backbone.encoder
 
 
 def spelling_for(backbone: TrainableBackbone, sets: TermSets) -> Spelling:
     """One output symbol a term, or the tokenizer's pieces closed by the paper's ","."""
-    if isinstance(backbone, Mini) and backbone.config.spelling == "word":
+    if backbone.spelling == "word":
         return words(len(sets.vocabulary))
     tokenizer = backbone.tokenizer
     terminator = tokenizer.convert_tokens_to_ids(TERMINATOR)
     if terminator in (None, tokenizer.unk_token_id):
         raise ConfigError(
             f"the backbone's tokenizer has no token {TERMINATOR!r}, which ends a term; expected "
-            "one that has. Use another backbone, or `mini` with the word spelling."
+            "one that has. Use another backbone, or the word spelling: model.spelling=word."
         )
 
     def tokenize(terms: Any) -> Any:
-        return tokenizer(list(terms), add_special_tokens=False)["input_ids"]
+        return pieces_in_text(tokenizer, terms)
 
     return subwords(list(sets.vocabulary), tokenize, terminator)
