@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tsgen.artifact import (
+    LOGS,
     MANIFEST,
     hash_file,
     hash_strings,
@@ -150,7 +151,7 @@ def test_lock_that_was_removed_meanwhile_is_not_trusted(tmp_path: Path) -> None:
         held.append(path.open("w"))
         fcntl.flock(held[-1], fcntl.LOCK_EX)
 
-    def waiting(what: str, done: int, total: int | None) -> None:
+    def waiting(what: str, *_: object) -> None:
         nonlocal told
         told += 1
         if told == 1:  # the holder ends, and a third process is quicker to take a new lock
@@ -376,7 +377,7 @@ def test_waiting_for_another_process_is_told(tmp_path: Path) -> None:
     process.start()
     while not log.exists():
         time.sleep(0.005)
-    with reporting(lambda what, done, total: told.append(what)):
+    with reporting(lambda what, *_: told.append(what)):
         make(tmp_path / "out", Work())
     process.join()
     assert told == ["waiting for another process that makes out"]
@@ -394,3 +395,15 @@ def test_two_processes_make_it_once(tmp_path: Path) -> None:
     assert [process.exitcode for process in processes] == [0, 0, 0]
     assert log.read_text() == "start end "
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "out"]
+
+
+def test_logs_are_kept_but_not_part_of_it(tmp_path: Path) -> None:
+    def work(folder: Path) -> None:
+        (folder / "data").write_text("1")
+        (folder / "part" / LOGS).mkdir(parents=True)
+        (folder / "part" / LOGS / "time").write_text("12:30")
+
+    manifest = stage(tmp_path / "out", work, kind="k", config=StageConfig(), inputs={})
+    assert set(manifest.files) == {"data"}
+    (tmp_path / "out" / "part" / LOGS / "time").write_text("12:31")
+    assert verify(tmp_path / "out") == manifest

@@ -3,7 +3,12 @@
 `stage(folder, …)` runs the work in a folder beside the target, writes the manifest last, renames.
 The same inputs skip the work. A killed stage leaves its working folder, and the next call with the
 same inputs hands it back to the work function, which may go on from the pieces it finds there (each
-written by `write_beside`, so that a piece is whole or not there).
+written by `write_beside`, so that a piece is whole or not there). What lies in its `logs` (times,
+events) is not the same in any two runs and not in the manifest.
+
+Of several processes (torchrun) the first one makes the folder. The others do the same work in a
+folder that is thrown away, for there may be training inside that needs them all, and then read the
+first one's.
 """
 
 import fcntl
@@ -17,14 +22,18 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from tsgen import processes
 from tsgen.config import StageConfig
 from tsgen.errors import ArtifactError, TsgenError
+from tsgen.processes import agreed
 from tsgen.progress import show
 from tsgen.version import __version__
 
 MANIFEST = "manifest.json"
+LOGS = "logs"
 FORMAT = 1
 HASH_ON_OPEN = 64 * 2**20  # files up to this size are hashed on opening, larger ones by `verify`
 LIBRARIES = ("numpy", "torch", "transformers", "bm25s")
@@ -73,18 +82,13 @@ def stage(
     wanted = Manifest(kind, config.model_dump(mode="json"), dict(inputs), seed, _versions(), {})
     folder = folder.resolve()  # so that "." has a name
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(folder):
-            shutil.rmtree(_old(folder), ignore_errors=True)
-            if folder.exists() and any(folder.iterdir()):
-                manifest = open_artifact(folder, kind)
-                if manifest.key == wanted.key:
-                    return manifest
-            partial = folder.with_name(f".{folder.name}.{wanted.key[:_KEY]}.partial")
-            _sweep(folder, partial)
-            if not (partial / MANIFEST).exists():  # else killed just before the renaming
-                _run(work, partial, wanted, keep_pieces)
-            _replace(folder, partial)
+        if processes.rank():
+            _follow(work)
+        else:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(folder):
+                _make(folder, work, wanted, keep_pieces)
+        agreed(None)  # the folder is there
     except OSError as error:
         raise ArtifactError(
             f"{error.filename or folder}: {error.strerror or error}; {folder} was not made. "
@@ -176,6 +180,27 @@ def _check(folder: Path, manifest: Manifest, hash_up_to: int | None) -> None:
             raise ArtifactError(f"{path}: its content differs from the manifest's hash. {_REMAKE}")
 
 
+def _make(folder: Path, work: Callable[[Path], None], wanted: Manifest, keep_pieces: bool) -> None:
+    """The folder as wanted, unless it is there."""
+    shutil.rmtree(_old(folder), ignore_errors=True)
+    filled = folder.exists() and any(folder.iterdir())
+    if filled and open_artifact(folder, wanted.kind).key == wanted.key:
+        agreed(False)
+        return
+    partial = folder.with_name(f".{folder.name}.{wanted.key[:_KEY]}.partial")
+    _sweep(folder, partial)
+    if agreed(not (partial / MANIFEST).exists()):  # else killed just before the renaming
+        _run(work, partial, wanted, keep_pieces)
+    _replace(folder, partial)
+
+
+def _follow(work: Callable[[Path], None]) -> None:
+    """What another process does while the first one makes a folder."""
+    if agreed(False):
+        with TemporaryDirectory() as thrown_away:
+            work(Path(thrown_away))
+
+
 def _run(work: Callable[[Path], None], partial: Path, wanted: Manifest, keep_pieces: bool) -> None:
     """The work, perhaps on the pieces of a killed run with the same key; then the manifest."""
     partial.mkdir(exist_ok=True)
@@ -203,9 +228,11 @@ def _sweep(folder: Path, partial: Path) -> None:
 
 def _files(partial: Path) -> dict[str, tuple[int, str]]:
     paths = sorted(path for path in partial.rglob("*") if path.is_file())
+    names = [path.relative_to(partial) for path in paths]
     return {
-        path.relative_to(partial).as_posix(): (path.stat().st_size, hash_file(path))
-        for path in paths
+        name.as_posix(): (path.stat().st_size, hash_file(path))
+        for name, path in zip(names, paths, strict=True)
+        if LOGS not in name.parts
     }
 
 

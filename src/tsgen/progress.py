@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Reporter = Callable[[str, int, int | None], None]
-"""Called with what is being done, how much is done, and of how many if that is known."""
+Reporter = Callable[[str, int, int | None, str], None]
+"""Called with what is being done, how much is done, of how many if that is known, and a note."""
 
 
-def _silent(what: str, done: int, total: int | None) -> None:
-    del what, done, total
+def _silent(what: str, done: int, total: int | None, note: str) -> None:
+    del what, done, total, note
 
 
 _reporter: ContextVar[Reporter] = ContextVar("reporter", default=_silent)
 
 
-def show(what: str, done: int, total: int | None = None) -> None:
-    """Tell how far `what` has come."""
-    _reporter.get()(what, done, total)
+def show(what: str, done: int, total: int | None = None, note: str = "") -> None:
+    """Tell how far `what` has come; `note` says how it goes, e.g. the last loss."""
+    _reporter.get()(what, done, total, note)
 
 
 @contextmanager

@@ -2,26 +2,41 @@
 
 Every step draws its randomness from (seed, step) alone, and a checkpoint is written at every
 validation, so that a resumed run ends in the same weights as an undisturbed one.
+
+Accelerate finds the devices: a CPU in float32, a GPU in bfloat16 where that is fast, or as many as
+torchrun starts processes for. Then each takes its share of a batch, gradients are averaged, and the
+first process alone validates and writes.
 """
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedDataParallelKwargs
+from numpy.typing import NDArray
 
-from tsgen.artifact import write_beside
+from tsgen import processes
+from tsgen.artifact import LOGS, write_beside
 from tsgen.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_weights
+from tsgen.events import Events
+from tsgen.processes import agreed
+from tsgen.progress import show
 
 CHECKPOINT = "checkpoint.safetensors"
 BEST = "best.safetensors"
 CURVE = "learning_curve.jsonl"
+TIME = "training.json"
 CLIP = 1.0  # the largest norm of a step's gradient
 
 Report = Callable[[int, int, float | None, float | None], None]
-"""Called with (step, steps, loss, validation figure); at step 0 there is no loss yet."""
+"""Called with (step, steps, loss, validation figure). First with the step to start from, without a
+loss, and with the best figure so far."""
 
 
 @dataclass(slots=True)
@@ -29,7 +44,8 @@ class TrainingLoop:
     """Steps on a module until they are over or its validation figure stops rising.
 
     Each group of the optimizer has a `peak`, its highest learning rate. The checkpoint, the best
-    weights and the learning curve are files of `folder`.
+    weights and the learning curve are files of `folder`; in its logs are the time it took and, if
+    tensorboard is there, what it shows.
     """
 
     module: torch.nn.Module
@@ -43,68 +59,134 @@ class TrainingLoop:
     report: Report
     best: float = -1.0
     _misses: int = 0
+    _seconds: float = 0.0  # before this process
     _curve: list[dict[str, Any]] = field(default_factory=list)
     _losses: list[float] = field(default_factory=list)  # since the last validation
+    _started: float = field(default_factory=time.monotonic)
+    _accelerator: Accelerator = field(default_factory=lambda: accelerator())
 
     def run(self, loss: Callable[[int], torch.Tensor], validate: Callable[[], float]) -> float:
         """Train on `loss(step)`, from the last checkpoint if there is one. Leaves the best weights
         in the module and returns the best figure of `validate()`; higher is better."""
-        for step in range(self._resume(validate), self.steps):
-            if self._misses >= self.patience:
-                break
-            self._losses.append(self._step(step, loss))
-            done = step + 1
-            due = done % self.validate_every == 0 or done == self.steps
-            figure = self._validate(done, validate) if due else None
-            self.report(done, self.steps, self._losses[-1], figure)
-            if due:
-                self._losses.clear()
+        self.folder = agreed(self.folder)
+        objective = self._accelerator.prepare_model(_Objective(self.module, loss))
+        first = self._resume(validate)
+        self.report(first, self.steps, None, self.best)
+        with Events(self.folder / LOGS, first) as events:
+            for step in range(first, self.steps):
+                if self._misses >= self.patience:
+                    break
+                self._losses.append(self._step(step, objective))
+                done = step + 1
+                due = done % self.validate_every == 0 or done == self.steps
+                figure = self._validate(done, validate) if due else None
+                rates = [group["lr"] for group in self.optimizer.param_groups]
+                events.add(done, self._losses[-1], max(rates), figure)
+                self.report(done, self.steps, self._losses[-1], figure)
+                if due:
+                    self._losses.clear()
         load_weights(self.folder / BEST, self.module)
         self.module.eval()
         return self.best
 
     def _resume(self, validate: Callable[[], float]) -> int:
         path = self.folder / CHECKPOINT
-        if not path.exists():  # the first best is the untrained
-            self.report(0, self.steps, None, self._validate(0, validate))
+        if not agreed(path.exists()):  # the first best is the untrained
+            self._validate(0, validate)
             return 0
         progress = load_checkpoint(path, self.module, self.optimizer)
         self.best, self._misses = progress["best"], progress["misses"]
-        self._curve = progress["curve"]
+        self._curve, self._seconds = progress["curve"], progress["seconds"]
         return int(progress["step"])
 
-    def _step(self, step: int, loss: Callable[[int], torch.Tensor]) -> float:
-        torch.manual_seed(self.seed * 1_000_003 + step)
+    def _step(self, step: int, objective: torch.nn.Module) -> float:
+        torch.manual_seed(self.seed * 1_000_003 + step + processes.rank() * 2**32)
         self.module.train()
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * schedule(step, self.steps, self.warm_up)
-        value = loss(step)
+        value = objective(step)
         self.optimizer.zero_grad(set_to_none=True)
-        value.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.module.parameters(), CLIP)
+        self._accelerator.backward(value)
+        self._accelerator.clip_grad_norm_(self.module.parameters(), CLIP)
         self.optimizer.step()
-        return value.item()
+        mean: torch.Tensor = self._accelerator.reduce(value.detach(), "mean")
+        return mean.item()
 
     def _validate(self, step: int, validate: Callable[[], float]) -> float:
         self.module.eval()
         with torch.inference_mode():
-            figure = validate()
+            figure = agreed(0.0 if processes.rank() else validate())
         better = figure > self.best
         self.best, self._misses = (figure, 0) if better else (self.best, self._misses + 1)
         mean = sum(self._losses) / len(self._losses) if self._losses else None
         self._curve.append({"step": step, "of": self.steps, "loss": mean, "figure": figure})
-        if better:
-            save_weights(self.folder / BEST, self.module)
-        self._keep(step)
+        if not processes.rank():
+            self._keep(step, better)
+        agreed(None)  # whoever reads these files next finds them written
         return figure
 
-    def _keep(self, step: int) -> None:
+    def _keep(self, step: int, better: bool) -> None:
+        if better:
+            save_weights(self.folder / BEST, self.module)
+        seconds = self._seconds + time.monotonic() - self._started
         progress: Mapping[str, Any] = {
             "step": step, "best": self.best, "misses": self._misses, "curve": self._curve,
+            "seconds": seconds,
         }  # fmt: skip
         save_checkpoint(self.folder / CHECKPOINT, self.module, self.optimizer, progress)
         with write_beside(self.folder / CURVE) as beside:
             beside.write_text("".join(json.dumps(point) + "\n" for point in self._curve))
+        with write_beside(self.folder / LOGS / TIME) as beside:
+            beside.write_text(json.dumps({"steps": step, "seconds": seconds}) + "\n")
+
+
+class _Objective(torch.nn.Module):
+    """A loss as a forward pass, so that accelerate wraps all that the loss calls of the module."""
+
+    def __init__(self, module: torch.nn.Module, loss: Callable[[int], torch.Tensor]) -> None:
+        super().__init__()
+        self.module, self._loss = module, loss
+
+    def forward(self, step: int) -> torch.Tensor:
+        return self._loss(step)
+
+
+def accelerator() -> Accelerator:
+    """The devices there are: bfloat16 where a GPU computes in it, else float32 (on a CPU without
+    instructions for bfloat16 it is a hundred times slower)."""
+    gpu = torch.cuda.is_available()
+    fast = gpu and torch.cuda.is_bf16_supported(including_emulation=False)
+    if processes.count() > 1:
+        processes.state()  # connected with our patience, not with that of accelerate
+    # A loss need not touch every weight, and no weight here is a running statistic.
+    wrapping = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
+    precision = "bf16" if fast else "no"
+    return Accelerator(cpu=not gpu, mixed_precision=precision, kwargs_handlers=[wrapping])
+
+
+def shard(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """This process's share of a batch; one with fewer rows than processes is dealt out again."""
+    count = processes.count()
+    return np.resize(rows, max(len(rows), count))[processes.rank() :: count]
+
+
+def shown(what: str) -> Report:
+    """A report that goes to whoever watches: how far, the last loss and the best figure."""
+    best = -np.inf
+
+    def report(step: int, steps: int, loss: float | None, figure: float | None) -> None:
+        nonlocal best
+        best = max(best, -np.inf if figure is None else figure)
+        last = "" if loss is None else f"loss {loss:.3f}, "
+        show(what, step, steps, f"{last}best validation {best:.3f}")
+
+    return report
+
+
+def training_seconds(stage: Path) -> float:
+    """How long the training of a finished stage took, its interruptions left out."""
+    seconds: float = json.loads((stage / LOGS / TIME).read_text())["seconds"]
+    return seconds
 
 
 def remove_checkpoint(folder: Path) -> None:

@@ -69,15 +69,20 @@ def test_tables_leave_stdout_to_json() -> None:
 def test_progress_in_a_log_is_a_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clock = iter([0.0, 3.0, 11.0, 11.0, 15.0, 22.0, 22.0])
+    clock = iter([0.0, 3.0, 11.0, 15.0, 22.0, 33.0])
     monkeypatch.setattr(common.time, "monotonic", lambda: next(clock))
     with progress():
-        show("reading", 10, 5000)
-        show("reading", 2000, 5000)
+        show("reading", 1000, 5000)
+        show("reading", 2000, 5000, "loss 1.5")  # a thousand in eight seconds
         show("reading", 3000, 5000)
         show("thinking", 7, None)
+        show("reading", 5000, 5000)
     show("afterwards", 1, None)
-    assert capsys.readouterr().err == "reading: 2,000 of 5,000\nthinking: 7\n"
+    assert capsys.readouterr().err.splitlines() == [
+        "reading: 2,000 of 5,000, 0:00:24 left, loss 1.5",
+        "thinking: 7",
+        "reading: 5,000 of 5,000",
+    ]
 
 
 def test_progress_on_a_terminal_is_bars(
@@ -86,7 +91,8 @@ def test_progress_on_a_terminal_is_bars(
     monkeypatch.setattr(common, "console", common.Console(stderr=True, force_terminal=True))
     with progress():
         show("reading", 10, 5000)
-        show("reading", 2000, 5000)
+        show("reading", 2000, 5000, "loss 1.5")
     text = capsys.readouterr().err
     assert "reading" in text
     assert "2000/5000" in text
+    assert "left, loss 1.5" in text

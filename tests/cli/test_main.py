@@ -111,6 +111,27 @@ def test_bugs_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         run()
 
 
+INTERRUPTED_WHILE_LOADING = """
+import signal, sys
+from tsgen.__main__ import run
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in background
+sys.meta_path.insert(0, Interrupting())
+run()
+"""
+
+
+def test_ctrl_c_while_it_loads() -> None:
+    command = [sys.executable, "-c", INTERRUPTED_WHILE_LOADING, "--help"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize("options", [[], ["--json", "-"]])
 def test_reader_that_goes_away(tmp_path: Path, options: list[str]) -> None:
     folder = write_beir(tmp_path, {"d1": "cat"}, {"q1": "cat"}, test=[("q1", "d1")])

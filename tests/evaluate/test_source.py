@@ -98,11 +98,11 @@ def test_a_run_file_all_seen_unseen(data: Path, run_file: Path) -> None:
 
 
 def test_a_saved_retriever(data: Path, engine: Path) -> None:
-    seen: list[tuple[str, int, int | None]] = []
+    seen: list[tuple[str, int, int | None, str]] = []
     with reporting(lambda *step: seen.append(step)):
         table = evaluate_source(engine, load(data))
     assert table.rows[0].values[1] == pytest.approx((1 + 1 / 2 + 0) / 3)
-    assert seen[-1] == ("engine: queries", 3, 3)
+    assert seen[-1] == ("engine: queries", 3, 3, "")
     assert "without hits" not in table.notes
 
 

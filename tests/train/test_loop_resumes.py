@@ -6,11 +6,12 @@ import pytest
 import torch
 from tiny_models import PAIRS, VALIDATION, generator
 
+from tsgen.artifact import LOGS
 from tsgen.train.config import TrainConfig
 from tsgen.train.generator import Generator
 from tsgen.train.loop import TrainingSet, train
 from tsgen.train.targets import weight_order
-from tsgen.training_loop import CURVE, Report, remove_checkpoint, schedule
+from tsgen.training_loop import CURVE, Report, remove_checkpoint, schedule, training_seconds
 
 CONFIG = TrainConfig(batch_size=8, epochs=4, learning_rate=1e-2, validate_every=5, patience=9)
 
@@ -53,7 +54,8 @@ def test_patience(tmp_path: Path) -> None:
     run("mini-word", tmp_path, lambda step, *_: steps.append(step), config)
     assert steps[-1] == 10
     remove_checkpoint(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [CURVE]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [CURVE, LOGS]
+    assert training_seconds(tmp_path) > 0
 
 
 def test_schedule() -> None:

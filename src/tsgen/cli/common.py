@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tsgen import processes
 from tsgen.progress import Reporter, reporting
 
 WIDE = 200  # columns for tables that go into a file or a pipe, where nothing wraps
@@ -116,38 +118,70 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress() -> Iterator[Reporter]:
-    """Show what the stages report: bars on a terminal, elsewhere a line every ten seconds."""
+    """Show what the stages report: bars on a terminal, elsewhere a line every ten seconds. Of
+    several processes only the first one speaks."""
     with _bars() as bars:
         reporter = _on_bars(bars) if console.is_terminal else _as_lines()
-        with reporting(reporter):
+        with reporting(_nowhere if processes.rank() else reporter):
             yield reporter
 
 
+def _nowhere(what: str, done: int, total: int | None, note: str) -> None:
+    """No one looks."""
+
+
 def _bars() -> Progress:
-    text = TextColumn("{task.description}")
-    columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    shown = console.is_terminal and not processes.rank()
+    return Progress(*columns, console=console, transient=True, disable=not shown)
 
 
 def _on_bars(bars: Progress) -> Reporter:
     tasks: dict[str, Any] = {}
+    pace = Pace()
 
-    def show(what: str, done: int, total: int | None) -> None:
+    def show(what: str, done: int, total: int | None, note: str) -> None:
         if what not in tasks:
-            tasks[what] = bars.add_task(what, total=total)
-        bars.update(tasks[what], completed=done, total=total)
+            tasks[what] = bars.add_task(what, total=total, note="")
+        parts = [pace.left(what, done, total, time.monotonic()), note]
+        bars.update(tasks[what], completed=done, total=total, note=", ".join(filter(None, parts)))
 
     return show
 
 
 def _as_lines(interval: float = 10.0) -> Reporter:
     last = time.monotonic()
+    pace = Pace()
 
-    def show(what: str, done: int, total: int | None) -> None:
+    def show(what: str, done: int, total: int | None, note: str) -> None:
         nonlocal last
-        if time.monotonic() - last >= interval:
-            last = time.monotonic()
+        now = time.monotonic()
+        left = pace.left(what, done, total, now)
+        if now - last >= interval:
+            last = now
             of_total = f" of {total:,}" if total else ""
-            console.print(f"{what}: {done:,}{of_total}", highlight=False, soft_wrap=True)
+            line = ", ".join(filter(None, [f"{what}: {done:,}{of_total}", left, note]))
+            console.print(line, highlight=False, soft_wrap=True)
 
     return show
+
+
+class Pace:
+    """How long work will still take, at the pace since it was first heard of."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[int, float]] = {}
+
+    def left(self, what: str, done: int, total: int | None, now: float) -> str:
+        """`0:02:05 left` (hours, minutes, seconds), or nothing while that is unknown."""
+        start, since = self._first.setdefault(what, (done, now))
+        if not total or done <= start or done >= total:
+            return ""
+        seconds = round((total - done) * (now - since) / (done - start))
+        return f"{timedelta(seconds=seconds)} left"

@@ -36,6 +36,9 @@ def fit(
     ] = None,
     preset: PresetOption = "cpu",
     seed: Annotated[int, typer.Option(help="Equal seeds give equal engines.")] = 0,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Fail if TensorBoard's package is not there.")
+    ] = False,
     cache: CacheOption = None,
     qrels: QrelsOption = "qrels",
     skip_bad: SkipBadOption = False,
@@ -45,12 +48,16 @@ def fit(
 
     What was done before is not done again, and an interrupted command goes on from there.
 
+    Several GPUs: `torchrun --nproc-per-node 4 -m tsgen fit …`
+
     Example: `tsgen fit data/wiki-10k --out runs/engine --preset cpu --set train.epochs=3`
     """
+    from tsgen import processes
     from tsgen.config import read_settings
     from tsgen.corpus.load import load
     from tsgen.evaluate.source import evaluate_source
     from tsgen.evaluate.tables import to_json
+    from tsgen.events import require_tensorboard
     from tsgen.retrieve.engine import engine_config
     from tsgen.retrieve.fitting import fit_engine
     from tsgen.retrieve.registry import check_tables
@@ -58,9 +65,13 @@ def fit(
     flags = [] if queries is None else [f"train.pairs.queries={str(queries)!r}"]
     tables = read_settings(config, [*(settings or []), *flags], preset)
     check_tables(tables)
+    if tensorboard:
+        require_tensorboard()
     source = load(data, qrels=qrels, skip_bad=skip_bad)
     with progress():
         fit_engine(source, engine_config(tables), out, seed, cache)
+        if processes.rank():
+            return
         judged = split in source.splits
         result = evaluate_source(out, source, split=split) if judged else None
     if skip_bad:

@@ -15,7 +15,6 @@ from tsgen.artifact import stage, stage_key
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint
 from tsgen.errors import DataError
-from tsgen.progress import show
 from tsgen.queries.lexical import LexicalIndex
 from tsgen.queries.negatives import hard_negatives
 from tsgen.queries.pairs import Pair, judged_pairs, pseudo_pairs
@@ -26,7 +25,7 @@ from tsgen.terms.train import TrainingSet, WeigherTrainer, WeigherTraining
 from tsgen.terms.weigher import Weigher, WeigherConfig
 from tsgen.terms.weights import Weights, WeightsKind, register
 from tsgen.terms.words import Splitter, WordsConfig
-from tsgen.training_loop import Report, remove_checkpoint
+from tsgen.training_loop import Report, remove_checkpoint, shown
 
 PSEUDO = "title → text and sentence → rest pairs (the data has no training queries)"
 HELD_OUT = 0.05  # share of the training pairs that validate where there is no dev split
@@ -81,12 +80,7 @@ def _train(
 
 def _reporter(data: DataSet) -> Report:
     judged = "train" in data.splits
-    what = f"training the weigher on {'judged pairs' if judged else PSEUDO}"
-
-    def report(step: int, steps: int, loss: float | None, mrr: float | None) -> None:
-        show(what, step, steps)
-
-    return report
+    return shown(f"training the weigher on {'judged pairs' if judged else PSEUDO}")
 
 
 def _training_sets(

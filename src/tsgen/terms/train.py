@@ -22,9 +22,11 @@ from tsgen.records import Document
 from tsgen.terms import scoring
 from tsgen.terms.align import Aligner
 from tsgen.terms.scoring import Text, scores, weigh
-from tsgen.terms.selector import selection_loss
+from tsgen.terms.selector import selected_share, selection_loss
 from tsgen.terms.weigher import Weigher
-from tsgen.training_loop import Report, TrainingLoop
+from tsgen.training_loop import Report, TrainingLoop, shard
+
+SELECTED = 12  # terms a document, as in the paper, at which a selector is validated
 
 
 class WeigherTraining(StageConfig):
@@ -44,7 +46,7 @@ class WeigherTraining(StageConfig):
     validate_every: int = Field(default=200, ge=1)  # steps
     validation_queries: int = Field(default=200, ge=1)
     candidates: int = Field(default=16, ge=1)  # BM25's best that a validation query ranks
-    patience: int = Field(default=4, ge=1)  # validations without a better MRR
+    patience: int = Field(default=4, ge=1)  # validations without a better figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class WeigherTrainer:
 
     def run(self) -> float:
         """Train until the epochs are over or validation stops improving; the best weights stay in
-        the weigher. Returns the best validation MRR."""
+        the weigher. Returns the best validation figure."""
         loop = TrainingLoop(
             self.weigher,
             _optimizer(self.weigher, self.config),
@@ -99,12 +101,12 @@ class WeigherTrainer:
             folder=self.folder,
             report=self.report,
         )
-        return loop.run(lambda step: self._loss(self._batch(step)), self._mean_reciprocal_rank)
+        return loop.run(lambda step: self._loss(self._batch(step)), self._figure)
 
     def _batch(self, step: int) -> NDArray[np.int64]:
         epoch, at = divmod(step, self.per_epoch)
         order = np.random.default_rng((self.seed, epoch)).permutation(len(self.training.pairs))
-        return order[at * self.config.batch_size : (at + 1) * self.config.batch_size]
+        return shard(order[at * self.config.batch_size : (at + 1) * self.config.batch_size])
 
     def _loss(self, batch: NDArray[np.int64]) -> torch.Tensor:
         pairs = [self.training.pairs[i] for i in batch]
@@ -153,15 +155,22 @@ class WeigherTrainer:
     def _prepare(self, documents: Sequence[Document]) -> list[Text]:
         return scoring.documents(self.weigher, documents, self.aligner)
 
-    def _mean_reciprocal_rank(self) -> float:
-        """MRR of each validation query's document among BM25's best others; ties count against."""
-        total = 0.0
+    def _figure(self) -> float:
+        """The mean over the validation queries of the reciprocal rank of their document among
+        BM25's best others, ties counted against it. With a selector, the mean of that and of the
+        share of the words that query and document have in common among the document's best."""
+        figures = []
         for pair, others in zip(self.validation.pairs, self.validation.negatives, strict=True):
             documents = self._positives([pair]) + self._documents(others)
-            query = scoring.queries(self.weigher, [pair.query])
-            row = scores(weigh(self.weigher, query), weigh(self.weigher, documents))[0]
-            total += 1.0 / (1 + int((row[1:] >= row[0]).sum()))
-        return total / max(len(self.validation.pairs), 1)
+            asked = weigh(self.weigher, scoring.queries(self.weigher, [pair.query]))
+            found = weigh(self.weigher, documents)
+            row = scores(asked, found)[0]
+            figures.append(1.0 / (1 + int((row[1:] >= row[0]).sum())))
+            if self.weigher.selector is not None:
+                right = found.head(1)
+                logits = self.weigher.select(right.states)
+                figures.append(selected_share(logits, asked, right, SELECTED))
+        return sum(figures) / max(len(figures), 1)
 
 
 def _optimizer(weigher: Weigher, config: WeigherTraining) -> torch.optim.Optimizer:

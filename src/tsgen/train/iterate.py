@@ -26,7 +26,7 @@ from tsgen.train.examples import examples
 from tsgen.train.generator import Generator
 from tsgen.train.loop import TrainingSet, train
 from tsgen.train.targets import weight_order
-from tsgen.training_loop import Report, remove_checkpoint
+from tsgen.training_loop import remove_checkpoint, shown
 
 MODEL = "model"
 FIGURES = "figures.json"
@@ -94,7 +94,8 @@ class _Iteration:
         limit = config.validation_queries
         pairs, validation = examples(self.data, sets, config.pairs, limit, self.seed)
         training = self._training(generator, pairs, folder)
-        best = train(generator, training, validation, config, self.seed, folder, self._report())
+        report = shown(f"training, iteration {config.iterations}")
+        best = train(generator, training, validation, config, self.seed, folder, report)
         generator.backbone.save(folder / MODEL)
         (folder / FIGURES).write_bytes(orjson.dumps({"pairs": len(pairs), "M@10": best}))
         remove_checkpoint(folder)
@@ -111,14 +112,6 @@ class _Iteration:
             return TrainingSet(pairs, favourite_orders(generator, pairs, config, folder))
         orders = weight_order(generator.sets, [pair.document for pair in pairs])
         return TrainingSet(pairs, orders, shuffled=self.config.order == "random")
-
-    def _report(self) -> Report:
-        what = f"training, iteration {self.config.iterations}"
-
-        def report(step: int, steps: int, loss: float | None, figure: float | None) -> None:
-            show(what, step, steps)
-
-        return report
 
 
 def favourite_orders(

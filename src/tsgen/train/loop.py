@@ -18,7 +18,7 @@ from tsgen.train.examples import Validation
 from tsgen.train.generator import Generator
 from tsgen.train.loss import LOSSES
 from tsgen.train.targets import Targets, batches
-from tsgen.training_loop import Report, TrainingLoop
+from tsgen.training_loop import Report, TrainingLoop, shard
 
 DEPTH = 10  # validation is M@10, as in the paper
 CHARACTERS = 4  # of a query to about a token
@@ -89,7 +89,7 @@ class _Batches:
     def loss(self, step: int) -> torch.Tensor:
         """The loss of one step's batch."""
         epoch, at = divmod(step, self.per_epoch)
-        rows = self._epoch(epoch)[at]
+        rows = shard(self._epoch(epoch)[at])
         found = self._targets.batch(rows, np.random.default_rng((self._seed, 1, step)))
         tokens, mask = (torch.from_numpy(part) for part in found)
         device = next(self._backbone.parameters()).device

@@ -1,0 +1,17 @@
+"""The entry point of `tsgen` and of `python -m tsgen`: Ctrl-C is quiet even while things load."""
+
+import sys
+
+
+def run() -> None:
+    """Load the command line and run it."""
+    try:
+        from tsgen.cli.main import run as run_command
+
+        run_command()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    run()

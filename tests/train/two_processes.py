@@ -1,0 +1,40 @@
+"""Run by torchrun: trains in every process, keeps each one's weights, then runs `tsgen …`."""
+
+import sys
+from pathlib import Path
+
+from safetensors.torch import save_file
+from tiny_models import PAIRS, VALIDATION, generator
+
+from tsgen import processes
+from tsgen.__main__ import run
+from tsgen.train.config import TrainConfig
+from tsgen.train.generator import Generator
+from tsgen.train.loop import TrainingSet, train
+from tsgen.train.targets import weight_order
+
+CONFIG = TrainConfig(batch_size=8, epochs=4, learning_rate=1e-2, validate_every=5, patience=9)
+LAST = 12
+
+
+def trained(folder: Path, keep: Path) -> Generator:
+    """Train, and keep the weights after the last step, before the best ones are put back."""
+    one = generator("mini-word")
+
+    def report(step: int, *_: object) -> None:
+        if step == LAST:
+            weights = {name: value.clone() for name, value in one.backbone.state_dict().items()}
+            save_file(weights, keep)
+
+    orders = weight_order(one.sets, [pair.document for pair in PAIRS])
+    train(one, TrainingSet(PAIRS, orders), VALIDATION, CONFIG, 3, folder, report)
+    return one
+
+
+if __name__ == "__main__":
+    work, *arguments = sys.argv[1:]
+    own = Path(work) / f"rank-{processes.rank()}"
+    own.mkdir()
+    trained(own, own / "last.safetensors")
+    sys.argv[1:] = arguments
+    run()
