@@ -57,12 +57,12 @@ class TrainingLoop:
     seed: int
     folder: Path
     report: Report
+    since: float = field(default_factory=time.monotonic)  # when this process took it up
     best: float = -1.0
     _misses: int = 0
-    _seconds: float = 0.0  # before this process
+    _seconds: float = 0.0  # of the processes before this one
     _curve: list[dict[str, Any]] = field(default_factory=list)
     _losses: list[float] = field(default_factory=list)  # since the last validation
-    _started: float = field(default_factory=time.monotonic)
     _accelerator: Accelerator = field(default_factory=lambda: accelerator())
 
     def run(self, loss: Callable[[int], torch.Tensor], validate: Callable[[], float]) -> float:
@@ -128,7 +128,7 @@ class TrainingLoop:
     def _keep(self, step: int, better: bool) -> None:
         if better:
             save_weights(self.folder / BEST, self.module)
-        seconds = self._seconds + time.monotonic() - self._started
+        seconds = self._seconds + time.monotonic() - self.since
         progress: Mapping[str, Any] = {
             "step": step, "best": self.best, "misses": self._misses, "curve": self._curve,
             "seconds": seconds,

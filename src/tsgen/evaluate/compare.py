@@ -20,6 +20,7 @@ from tsgen.evaluate.runs import write_trec
 from tsgen.progress import show
 from tsgen.records import Query, Run
 from tsgen.retrieve.registry import System, check_tables, system, system_names
+from tsgen.retrieve.retriever import Retriever
 from tsgen.retrieve.searching import keep_run, read_kept_run
 from tsgen.version import __version__
 
@@ -47,7 +48,7 @@ def compare(
     chosen = _with_settings(systems, preset("cpu") if configs is None else configs)
     judgments = dict(islice(data.judgments(split).items(), limit))
     queries = [data.queries()[id] for id in judgments]
-    bench = _Bench(data, queries, k, seed, cache_folder_of(data, cache))
+    bench = Bench(data, queries, k, seed, cache_folder_of(data, cache))
     runs = {each.name: bench.run(each, settings) for each, settings in chosen}
     if runs_dir is not None:
         for name, run in runs.items():
@@ -84,7 +85,7 @@ class RunConfig(StageConfig):
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
+class Bench:
     """What every system of a comparison is run on."""
 
     data: DataSet
@@ -96,17 +97,21 @@ class _Bench:
     def run(self, each: System, settings: StageConfig) -> Run:
         """A system's hits for all queries, from the cache as far as they are there."""
         fitted, key = self._fit(each, settings)
+        return self.search(each.name, key, lambda: each.load(fitted))
+
+    def search(self, name: str, key: str, load: Callable[[], Retriever]) -> Run:
+        """The hits of a retriever with this key for all queries, loaded only to search."""
 
         def search(folder: Path) -> None:
-            keep_run(each.load(fitted), self.queries, self.k, folder, watch)
+            keep_run(load(), self.queries, self.k, folder, watch)
 
         def watch(done: int) -> None:
-            show(f"{each.name}: queries", done, len(self.queries))
+            show(f"{name}: queries", done, len(self.queries))
 
         texts = hash_strings(*(part for q in self.queries for part in (q.id, q.text)))
         inputs = {"retriever": key, "queries": texts}
         config = RunConfig(k=self.k)
-        found, _ = self._stage(f"{each.name}-run", search, "run", config, inputs, seed=0)
+        found, _ = self._stage(f"{name}-run", search, "run", config, inputs, seed=0)
         return read_kept_run(found)
 
     def _fit(self, each: System, settings: StageConfig) -> tuple[Path, str]:

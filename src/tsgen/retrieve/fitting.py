@@ -17,7 +17,7 @@ from tsgen.corpus.dataset import (
 from tsgen.docids.stage import TermsConfig, select_terms
 from tsgen.docids.term_set import TermSets
 from tsgen.retrieve.engine import KIND, EngineConfig, write_engine
-from tsgen.train.generator import Generator
+from tsgen.train.generator import Generator, require_backbone
 from tsgen.train.iterate import MODEL, GeneratorConfig, train_generator
 from tsgen.training_loop import CURVE
 
@@ -40,9 +40,7 @@ def fit_engine(
 
 def make_engine(data: DataSet, config: EngineConfig, seed: int, folder: Path, cache: Path) -> None:
     """Fill `folder`; all that takes long is kept in `cache`."""
-    terms = _terms(data, config.terms, seed, cache)
-    training = GeneratorConfig(model=config.model, train=config.train)
-    iterations = train_generator(data, terms, training, seed, cache)
+    terms, iterations = trained_stages(data, config, seed, cache)
     sets = TermSets.load(terms)
     generator = Generator.load(iterations[-1] / MODEL, sets, config.model.query_tokens)
     write_engine(folder, generator, config, watched_documents(data))
@@ -51,11 +49,21 @@ def make_engine(data: DataSet, config: EngineConfig, seed: int, folder: Path, ca
         shutil.copyfile(iteration / CURVE, folder / CURVES / f"iteration-{number}.jsonl")
 
 
-def _terms(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> Path:
+def trained_stages(
+    data: DataSet, config: EngineConfig, seed: int, cache: Path
+) -> tuple[Path, list[Path]]:
+    """The folders in `cache` of the term sets and of every iteration; makes those missing."""
+    terms = _terms_folder(data, config.terms, seed, cache)
+    if not terms.exists():
+        require_backbone(config.model)  # before the work on terms, which may take hours
+    select_terms(data, config.terms, terms, seed)
+    training = GeneratorConfig(model=config.model, train=config.train)
+    return terms, train_generator(data, terms, training, seed, cache)
+
+
+def _terms_folder(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> Path:
     key = stage_key("terms", config.model_dump(mode="json"), _inputs(data), seed)
-    folder = cache / f"terms-{key[:12]}"
-    select_terms(data, config, folder, seed)
-    return folder
+    return cache / f"terms-{key[:12]}"
 
 
 def _inputs(data: DataSet) -> dict[str, str]:

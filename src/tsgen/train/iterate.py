@@ -6,6 +6,7 @@ Each iteration goes on from the last one's weights until validation M@10 stops r
 of its own: what is done is not done again, what was interrupted goes on from its last checkpoint.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,13 +90,14 @@ class _Iteration:
         return folder
 
     def _work(self, folder: Path) -> None:
+        since = time.monotonic()
         sets, config = TermSets.load(self.terms), self.config
         generator = self._start(sets)
         limit = config.validation_queries
         pairs, validation = examples(self.data, sets, config.pairs, limit, self.seed)
         training = self._training(generator, pairs, folder)
         report = shown(f"training, iteration {config.iterations}")
-        best = train(generator, training, validation, config, self.seed, folder, report)
+        best = train(generator, training, validation, config, self.seed, folder, report, since)
         generator.backbone.save(folder / MODEL)
         (folder / FIGURES).write_bytes(orjson.dumps({"pairs": len(pairs), "M@10": best}))
         remove_checkpoint(folder)

@@ -1,5 +1,6 @@
 """Training a generator on fixed targets, validated by searching."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,10 +42,12 @@ def train(
     seed: int,
     folder: Path,
     report: Report,
+    since: float | None = None,
 ) -> float:
     """Train until the epochs are over or M@10 stops rising; returns the best M@10.
 
     The best weights end up in the generator; `folder` holds what an interrupted call goes on from.
+    `since` (of the monotonic clock) is when the work began that counts as training time.
     """
     batch = _Batches(generator, training, config, seed)
     loop = TrainingLoop(
@@ -57,6 +60,7 @@ def train(
         seed=seed,
         folder=folder,
         report=report,
+        since=time.monotonic() if since is None else since,
     )
     return loop.run(batch.loss, lambda: mean_reciprocal_rank(generator, validation, config))
 

@@ -1,0 +1,85 @@
+"""Fit engines and write what each iteration gains: BM25, iteration 1, iteration 2 … in one table.
+
+    python experiments/fit.py DATA… --preset cpu [--split test] [--set train.epochs=3]
+
+writes docs/results/fit-NAME.json and fit-NAME.md for each data set. Interrupted, it goes on.
+"""
+
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from rich.console import Console
+
+from tsgen.artifact import write_beside
+from tsgen.cli.common import progress, write_json
+from tsgen.config import read_settings
+from tsgen.corpus.dataset import DataSet
+from tsgen.corpus.load import load
+from tsgen.evaluate.iterations import IterationComparison, compare_iterations
+from tsgen.evaluate.tables import to_markdown, to_rich
+from tsgen.retrieve.engine import engine_config
+from tsgen.retrieve.fitting import fit_engine
+from tsgen.retrieve.registry import check_tables
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Fit, search, print and write."""
+    options = _options(arguments)
+    for name in options.data:
+        data = load(name, qrels=options.qrels)
+        with progress():
+            found = _fit(data, options)
+        _write(found, data.name, options)
+
+
+def _options(arguments: list[str] | None) -> Namespace:
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("data", nargs="+")
+    parser.add_argument("--preset", default="cpu")
+    parser.add_argument("--config", type=Path, help="TOML over the preset")
+    parser.add_argument("--set", dest="settings", action="append", default=[])
+    parser.add_argument("--qrels", default="qrels")
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--limit", type=int, help="only the first so many queries")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cache", type=Path)
+    parser.add_argument("--engines", type=Path, default=Path("runs"), help="where engines go")
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    return parser.parse_args(arguments)
+
+
+def _fit(data: DataSet, options: Namespace) -> IterationComparison:
+    tables = read_settings(options.config, options.settings, options.preset)
+    check_tables(tables)
+    engine = options.engines / f"fit-{data.name}"
+    fit_engine(data, engine_config(tables), engine, options.seed, options.cache)
+    return compare_iterations(
+        data,
+        engine,
+        split=options.split,
+        limit=options.limit,
+        cache=options.cache,
+        title=f"{data.name}, {options.qrels}, {options.split}, preset {options.preset}",
+    )
+
+
+def _write(found: IterationComparison, name: str, options: Namespace) -> None:
+    table = found.table()
+    made = {
+        "command": shlex.join(["python", *sys.argv]),
+        "date": date.today().isoformat(),
+        "seed": str(options.seed),
+    }
+    table = replace(table, notes={**table.notes, **made})
+    Console().print(to_rich(table))
+    write_json(str(options.out / f"fit-{name}.json"), found.as_json() | made)
+    with write_beside(options.out / f"fit-{name}.md") as beside:
+        beside.write_text(to_markdown(table), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""What each iteration gains: the engine after every one, beside BM25, on the same queries."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+from tsgen.artifact import LOGS, hash_strings, read_manifest
+from tsgen.corpus.dataset import DataSet, cache_folder_of
+from tsgen.docids.term_set import TermSets
+from tsgen.evaluate.compare import Bench, query_groups
+from tsgen.evaluate.comparison import SystemComparison
+from tsgen.evaluate.metrics import ALL, DEPTH, MEASURES, evaluate_groups
+from tsgen.evaluate.significance import Comparison, compare_with
+from tsgen.evaluate.tables import Table, format_value
+from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.fitting import trained_stages
+from tsgen.retrieve.registry import system
+from tsgen.train.generator import Generator
+from tsgen.train.iterate import MODEL
+from tsgen.training_loop import training_seconds
+
+REFERENCE = "bm25"
+WEIGHER = "weigher"
+
+
+@dataclass(frozen=True, slots=True)
+class IterationComparison:
+    """BM25 and the iterations, tested against BM25 and each against the one before it."""
+
+    comparison: SystemComparison
+    minutes: Mapping[str, float]  # of training: the weigher's if it was learned, each iteration's
+
+    def gains(self, group: str, measure: str) -> list[Comparison]:
+        """Paired t-tests of each iteration from the second on against the one before."""
+        scores = self.comparison.scores
+        steps = pairwise(name for name in scores if name != REFERENCE)
+        tests = [
+            compare_with(scores[before][group], {after: scores[after][group]}, measure)
+            for before, after in steps
+        ]
+        return [test for found in tests for test in found]
+
+    def table(self) -> Table:
+        """The comparison's table; its notes say what each iteration adds, and the minutes."""
+        table = self.comparison.table()
+        notes = {
+            f"{gain.system} − the one before, M@10": f"{_signed(gain.mean_difference)} ({_p(gain)})"
+            for gain in self.gains(ALL, "M@10")
+        }
+        minutes = ", ".join(f"{name} {time:.1f}" for name, time in self.minutes.items())
+        return replace(table, notes={**table.notes, **notes, "minutes of training": minutes})
+
+    def as_json(self) -> dict[str, Any]:
+        """All figures, tests, settings and times."""
+        gains = [
+            {
+                "queries": group,
+                "system": gain.system,
+                "measure": measure,
+                "difference": gain.mean_difference,
+                "p": gain.p,
+            }
+            for group in self.comparison.scores[REFERENCE]
+            for measure in MEASURES
+            for gain in self.gains(group, measure)
+        ]
+        more = {"gains": gains, "minutes": dict(self.minutes)}
+        return self.comparison.as_json() | more | {"notes": dict(self.table().notes)}
+
+
+def compare_iterations(
+    data: DataSet,
+    engine: Path,
+    *,
+    split: str = "test",
+    limit: int | None = None,
+    cache: Path | None = None,
+    title: str | None = None,
+) -> IterationComparison:
+    """Search with the engine as it was after each iteration. What the cache no longer holds of its
+    training is trained again; runs are kept there, and go on where they were interrupted."""
+    opened, seed = Engine.load(engine), read_manifest(engine).seed
+    judgments = dict(islice(data.judgments(split).items(), limit))
+    queries = [data.queries()[id] for id in judgments]
+    bench = Bench(data, queries, DEPTH, seed, cache_folder_of(data, cache))
+    terms, iterations = trained_stages(data, opened.config, seed, bench.cache)
+    lexical = system(REFERENCE)
+    runs = {REFERENCE: bench.run(lexical, lexical.settings({}))}
+    for number, folder in enumerate(iterations, 1):
+        key = hash_strings(read_manifest(folder).key, opened.config.decode.model_dump_json())
+        after = _After(opened, terms, folder)
+        runs[f"iteration {number}"] = bench.search(f"iteration-{number}", key, after.engine)
+    groups = query_groups(data, split)
+    scores = {name: evaluate_groups(run, judgments, groups) for name, run in runs.items()}
+    settings = {"tsgen": opened.config.model_dump(mode="json")}
+    shown = title or f"{data.name}, {split}"
+    comparison = SystemComparison(shown, DEPTH, limit, scores, seed, settings)
+    return IterationComparison(comparison, _minutes(terms, iterations))
+
+
+@dataclass(frozen=True, slots=True)
+class _After:
+    last: Engine
+    terms: Path
+    iteration: Path
+
+    def engine(self) -> Engine:
+        """The engine with the generator of that iteration."""
+        config, sets = self.last.config, TermSets.load(self.terms)
+        generator = Generator.load(self.iteration / MODEL, sets, config.model.query_tokens)
+        return Engine(generator, config, self.last.documents)
+
+
+def _minutes(terms: Path, iterations: list[Path]) -> dict[str, float]:
+    stages = {f"iteration {number}": folder for number, folder in enumerate(iterations, 1)}
+    if (terms / WEIGHER / LOGS).exists():
+        stages = {WEIGHER: terms / WEIGHER, **stages}
+    return {name: training_seconds(folder) / 60 for name, folder in stages.items()}
+
+
+def _signed(value: float) -> str:
+    return ("+" if value >= 0 else "−") + format_value(abs(value))
+
+
+def _p(test: Comparison) -> str:
+    return "p < .001" if test.p < 0.001 else f"p = {format_value(test.p)}"
