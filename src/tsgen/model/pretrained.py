@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 
 from tsgen.errors import ConfigError
 from tsgen.model.decoder_only import DecoderOnly
-from tsgen.model.packaged import PACKAGED, untie
+from tsgen.model.packaged import PACKAGED, package_folder, untie
 from tsgen.model.seq2seq import Seq2Seq
 from tsgen.terms.encoder import encoder_path
 
@@ -42,14 +42,30 @@ def load_saved(folder: Path, query_tokens: int = 64) -> Seq2Seq | DecoderOnly:
     return backbone
 
 
+def require_pretrained(name: str | Path) -> None:
+    """Fail now if a model cannot be had: its extra is missing, nobody knows its name, no network."""
+    if str(name) in PACKAGED:
+        package_folder(str(name))
+    else:
+        with _quietly(), _explained(name):
+            _hf.AutoConfig.from_pretrained(encoder_path(str(name)))
+
+
 def _from_hub(name: str | Path) -> tuple[Any, Any]:
     """The model and its tokenizer."""
+    path = encoder_path(str(name))
+    with _explained(name):
+        config = _hf.AutoConfig.from_pretrained(path)
+        return _model(path, config), _hf.AutoTokenizer.from_pretrained(path)
+
+
+@contextmanager
+def _explained(name: str | Path) -> Iterator[None]:
+    """Errors that say what can be done."""
     if Path(name).is_absolute() and not (Path(name) / "config.json").is_file():
         raise _cannot_load(name, "no config.json in that folder.")
-    path = encoder_path(str(name))
     try:
-        tokenizer = _hf.AutoTokenizer.from_pretrained(path)
-        return _model(path, _hf.AutoConfig.from_pretrained(path)), tokenizer
+        yield
     except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
         raise _cannot_load(name, str(error).strip().partition("\n")[0]) from None
 

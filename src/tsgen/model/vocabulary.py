@@ -21,14 +21,17 @@ GATES = 8  # pieces after the eighth share a gate
 def pieces_in_text(tokenizer: Any, terms: Sequence[str]) -> list[list[int]]:
     """The pieces of each term as inside running text, which may differ from those at its start:
     byte-level tokenizers write " bread" there and "bread" here."""
-    if not terms:
-        return []
-    before, *after = tokenizer([",", *(f", {term}" for term in terms)], add_special_tokens=False)[
-        "input_ids"
+
+    def tokenize(texts: Sequence[str]) -> list[list[int]]:
+        rows: list[list[int]] = tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+        return rows
+
+    before, *after = tokenize([",", *(f", {term}" for term in terms)])
+    cut = len(before)
+    return [
+        row[cut:] if row[:cut] == before else tokenize([term])[0]  # if it merges over the space
+        for term, row in zip(terms, after, strict=True)
     ]
-    if any(row[: len(before)] != before for row in after):  # it merges over the space
-        return list(tokenizer(list(terms), add_special_tokens=False)["input_ids"])
-    return [row[len(before) :] for row in after]
 
 
 def word_pieces(tokenizer: Any, terms: Sequence[str]) -> Ragged:

@@ -13,7 +13,7 @@ from tsgen.errors import ConfigError
 from tsgen.model.decoder_only import DecoderOnly
 from tsgen.model.device import best_device
 from tsgen.model.mini import CONFIG_FILE, Mini, MiniConfig
-from tsgen.model.pretrained import load_pretrained, load_saved
+from tsgen.model.pretrained import load_pretrained, load_saved, require_pretrained
 from tsgen.model.seq2seq import Seq2Seq
 from tsgen.model.vocabulary import pieces_in_text
 from tsgen.train.config import MINI, ModelConfig
@@ -57,6 +57,12 @@ class Generator:
     def encoder(self) -> Any:
         """The part that reads queries; it holds the input embeddings."""
         return self.backbone.encoder
+
+
+def require_backbone(config: ModelConfig) -> None:
+    """Fail now if the language model cannot be had."""
+    if config.backbone != MINI:
+        require_pretrained(config.backbone)
 
 
 def spelling_for(backbone: TrainableBackbone, sets: TermSets) -> Spelling:
