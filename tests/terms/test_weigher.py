@@ -11,7 +11,7 @@ from tsgen.records import Document
 from tsgen.terms import scoring
 from tsgen.terms.encoder import load_encoder, packaged_minilm
 from tsgen.terms.impact import Impact
-from tsgen.terms.selector import Selector, selection_loss
+from tsgen.terms.selector import Selector, selected_share, selection_loss
 from tsgen.terms.weigher import Weigher, WeigherConfig
 from tsgen.terms.words import Splitter, WordsConfig
 
@@ -147,6 +147,8 @@ def test_selection_loss_by_hand() -> None:
     # document 0: 2 against 3; document 1 has no word of its query; document 2: its only word
     first = -np.log(np.exp(2) / (np.exp(2) + np.exp(3)))
     assert selection_loss(logits, asked, found).item() == pytest.approx((first + 0) / 2)
+    one = asked.head(1), found.head(1)
+    assert [selected_share(logits[:3], *one, n) for n in (1, 2, 9)] == [0, 1, 1]
 
 
 def test_a_weigher_without_selector_says_so(tiny_bert: Path) -> None:

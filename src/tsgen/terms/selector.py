@@ -41,17 +41,32 @@ def _softmax(logits: dict[str, float]) -> dict[str, float]:
 def selection_loss(logits: torch.Tensor, asked: "Weighed", found: "Weighed") -> torch.Tensor:
     """−mean log p(t | D) over the words t that query i shares with document i; `logits` [W] are
     those of the word occurrences of `found`."""
+    pooled, rows, matched = _pool(logits, asked, found)
+    highest = logits.new_full((found.size,), -torch.inf).scatter_reduce(0, rows, pooled, "amax")
+    shifted = pooled - highest.detach()[rows]
+    total = logits.new_zeros(found.size).index_add(0, rows, shifted.exp())
+    log_p = shifted - total.log()[rows]
+    return -(log_p * matched).sum() / matched.sum().clamp(min=1)
+
+
+def selected_share(logits: torch.Tensor, asked: "Weighed", found: "Weighed", n: int) -> float:
+    """The share of the words common to one query and one document that are among its `n` best."""
+    pooled, _, matched = _pool(logits, asked, found)
+    best = pooled.topk(min(n, len(pooled))).indices
+    return float(matched[best].sum() / matched.sum().clamp(min=1))
+
+
+def _pool(
+    logits: torch.Tensor, asked: "Weighed", found: "Weighed"
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """For each distinct word of each document its largest logit, its row, and whether the query of
+    that row has it."""
     pairs = np.stack([found.rows, found.words], axis=1)
     distinct, of = np.unique(pairs, axis=0, return_inverse=True)
     device = logits.device
     pooled = logits.new_full((len(distinct),), -torch.inf).scatter_reduce(
         0, torch.from_numpy(of).to(device), logits, "amax"
     )
-    rows = torch.from_numpy(distinct[:, 0]).to(device)
-    highest = logits.new_full((found.size,), -torch.inf).scatter_reduce(0, rows, pooled, "amax")
-    shifted = pooled - highest.detach()[rows]
-    total = logits.new_zeros(found.size).index_add(0, rows, shifted.exp())
-    log_p = shifted - total.log()[rows]
     wanted = set(zip(asked.rows.tolist(), asked.words.tolist(), strict=True))
     matched = torch.tensor([tuple(pair) in wanted for pair in distinct.tolist()], device=device)
-    return -(log_p * matched).sum() / matched.sum().clamp(min=1)
+    return pooled, torch.from_numpy(distinct[:, 0]).to(device), matched
