@@ -155,7 +155,7 @@ class Tiny:
         )
         return DecoderOnly(GPT2LMHeadModel(config), self.tokenizer())
 
-    def mini(self, terms: list[str] | None = None) -> Mini:
+    def mini(self, terms: list[str] | None = None, copying: bool = False) -> Mini:
         config = MiniConfig(
             heads=4,
             inner=2 * self.width,
@@ -163,6 +163,7 @@ class Tiny:
             spelling="subword" if terms is None else "word",
             positions=POSITIONS,
             dropout=0.0,
+            copying=copying,
         )
         encoder = BertModel(
             bert_config(self.vocabulary, self.width, self.layers), add_pooling_layer=False

@@ -20,6 +20,7 @@ from tsgen.artifact import write_beside
 from tsgen.config import StageConfig
 from tsgen.constrain.constraint import Ragged
 from tsgen.errors import ArtifactError, ConfigError
+from tsgen.model.copying import Copy, Pointed
 from tsgen.model.decoder import DecoderLayer, Groups, Memory
 from tsgen.model.tree_cache import Rows, TreeCache
 from tsgen.model.vocabulary import SubwordTable, WordTable, word_pieces
@@ -42,6 +43,7 @@ class MiniConfig(StageConfig):
     spelling: Literal["subword", "word"] = "word"
     query_tokens: int = 64
     positions: int = 256
+    copying: bool = False  # whether the decoder can point at the query's words
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class MiniCache:
 
     tree: TreeCache
     memories: list[Memory]
+    pointed: Pointed | None
 
     @property
     def queries(self) -> int:
@@ -79,6 +82,7 @@ class Mini(nn.Module):
         sizes = (width, config.heads, config.inner, config.dropout)
         self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(config.layers))
         self.norm = nn.LayerNorm(width)
+        self.copy = Copy(width) if config.copying else None
         self._selected: tuple[Tensor, Tensor] | None = None
 
     @classmethod
@@ -102,7 +106,7 @@ class Mini(nn.Module):
     @torch.no_grad()
     def encode(self, queries: Sequence[str]) -> tuple[MiniCache, Tensor, Tensor]:
         """Read the queries once; the cache, the node where each DocID starts, its hidden state."""
-        cache = MiniCache(TreeCache(self.start.device), self._read(queries))
+        cache = MiniCache(TreeCache(self.start.device), *self._read(queries))
         rows = cache.tree.roots(len(queries))
         return cache, rows.nodes, self._decode(cache, rows, self.start.expand(len(queries), -1))
 
@@ -134,14 +138,17 @@ class Mini(nn.Module):
         `tokens` limits the scores to some symbols, as in `logits`. Targets are padded at the end
         with any symbol; what stands after a position never changes its scores.
         """
-        memories = self._read(queries)
+        memories, pointed = self._read(queries)
         inputs = torch.cat(
             (self.start.expand(len(targets), 1, -1), self.table(targets[:, :-1])), dim=1
         )
         states = inputs + self.positions.weight[: targets.shape[1]]
         for layer, memory in zip(self.layers, memories, strict=True):
             states = layer(states, memory)
-        return functional.linear(self.norm(states), self.table(tokens))
+        hidden = self.norm(states)
+        if self.copy is not None and pointed is not None:
+            hidden = self.copy(hidden, pointed)
+        return functional.linear(hidden, self.table(tokens))
 
     def train(self, mode: bool = True) -> Self:
         """Switch modes; forgets vectors gathered for an earlier search."""
@@ -178,8 +185,8 @@ class Mini(nn.Module):
         model.load_state_dict(weights)
         return model.eval()
 
-    def _read(self, queries: Sequence[str]) -> list[Memory]:
-        """Encode the queries and project the result for each decoder layer."""
+    def _read(self, queries: Sequence[str]) -> tuple[list[Memory], Pointed | None]:
+        """Encode the queries and project the result for each decoder layer and the copy path."""
         inputs = self.tokenizer(
             list(queries),
             padding=True,
@@ -189,7 +196,10 @@ class Mini(nn.Module):
         ).to(self.start.device)
         encoded = self.encoder(**inputs).last_hidden_state
         mask = inputs["attention_mask"].bool()
-        return [layer.remember(encoded, mask) for layer in self._each_layer()]
+        memories = [layer.remember(encoded, mask) for layer in self._each_layer()]
+        if self.copy is None:
+            return memories, None
+        return memories, self.copy.remember(encoded, self.table.pieces(inputs["input_ids"]), mask)
 
     def _each_layer(self) -> Iterator[DecoderLayer]:
         return iter(cast(Iterable[DecoderLayer], self.layers))
@@ -203,7 +213,9 @@ class Mini(nn.Module):
         ):
             states = layer.step(states, number, cache.tree, rows, groups, memory)
         hidden: Tensor = self.norm(states)
-        return hidden
+        if self.copy is None or cache.pointed is None:
+            return hidden
+        return groups.collect(self.copy(groups.spread(hidden), cache.pointed))
 
 
 def _saved_pieces(weights: dict[str, Tensor]) -> Ragged | None:

@@ -58,6 +58,11 @@ class SubwordTable(nn.Module):
         weight = self._shared[0].weight
         return weight if tokens is None else functional.embedding(tokens, weight)
 
+    def pieces(self, tokens: Tensor) -> Tensor:
+        """The vectors [..., d] of the encoder's tokens, less the mean of all."""
+        weight = self._shared[0].weight
+        return functional.embedding(tokens, weight) - weight.mean(dim=0)
+
 
 class WordTable(nn.Module):
     """One vector a term, composed from the vectors of its pieces, the rows of a layer's weight."""
@@ -95,6 +100,12 @@ class WordTable(nn.Module):
         if self._composed is None:
             self._composed = self._compose(None)
         return self._composed if tokens is None else functional.embedding(tokens, self._composed)
+
+    def pieces(self, tokens: Tensor) -> Tensor:
+        """The vectors [..., d] that terms of one piece would have, less the mean of all."""
+        weight = self._shared[0].weight
+        found: Tensor = self.map(functional.embedding(tokens, weight) - weight.mean(dim=0))
+        return self.gates[0] * found
 
     def _compose(self, tokens: Tensor | None) -> Tensor:
         if tokens is None:
