@@ -9,51 +9,57 @@ from typer.testing import CliRunner
 from tsgen.cli.main import app
 from tsgen.corpus import stdlib
 from tsgen.corpus.load import load
-from tsgen.evaluate.demo import SEARCHES, SPLIT, term_weights
+from tsgen.evaluate.demo import SEARCHES, SPLIT
+from tsgen.retrieve.engine import Engine
 
 QUESTIONS = [
     {"query": "merge two sorted lists", "documents": ["heapq.merge"]},
     {"query": "five most frequent words in a book", "documents": ["gone.in.this.python"]},
     {"query": "smallest numbers", "documents": ["heapq.nsmallest", "heapq.fastest"]},
 ]
+TRAINING = [
+    {"query": "join sorted inputs", "documents": ["heapq.merge"]},
+    {"query": "where to insert a number", "documents": ["bisect.bisect_left"]},
+]
 
 
 @pytest.fixture
 def heaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A standard library of two modules, with three questions; its test split's folder."""
+    """A standard library of two modules, with three questions and two to train on."""
     documents = tuple(
         each for each in stdlib.stdlib_documents() if each.metadata["module"] in ("heapq", "bisect")
     )
     (tmp_path / "questions").mkdir()
     lines = "".join(json.dumps(row) + "\n" for row in QUESTIONS)
     (tmp_path / "questions" / "test.jsonl").write_text(lines)
+    lines = "".join(json.dumps(row) + "\n" for row in TRAINING)
+    (tmp_path / "questions" / "train.jsonl").write_text(lines)
     monkeypatch.setattr(stdlib, "stdlib_documents", lambda: documents)
     monkeypatch.setattr(stdlib, "QUESTIONS", tmp_path / "questions")
     monkeypatch.setenv("TSGEN_CACHE", str(tmp_path / "cache"))
     return tmp_path / "questions"
 
 
-def test_table_searches_and_term_sets(heaps: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--json", "-"])
+def test_table_and_searches(heaps: Path, tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    options = ["--out", str(out), "--preset", "tiny", "--json", "-"]
+    result = CliRunner().invoke(app, ["demo", *options])
     assert result.exit_code == 0, result.output
     said, found = result.stderr, json.loads(result.stdout)
-    assert "learns from title → text and sentence → rest pairs" in said
+    assert "2, written by hand" in said
+    assert "on 2 generated ones" in said
     assert "Left out 2 answers unknown to this Python: gone.in.this.python" in said
-    for words in ("bm25", "weigher", "M@10", "✓ heapq.merge ", "T(heapq.merge) = {merge, "):
+    for words in ("bm25", "tsgen", "M@10", "merge two sorted lists", " › "):
         assert words in said
-    assert [row["system"] for row in found["rows"]] == ["bm25", "weigher"]
-    assert [row["values"]["n"] for row in found["rows"]] == [2, 2]
+    assert {row["system"] for row in found["rows"]} == {"bm25", "weigher", "tsgen"}
     assert found["missing"] == ["gone.in.this.python", "heapq.fastest"]
-    assert [search["query"] for search in found["searches"]] == ["merge two sorted lists"]
-    assert found["searches"][0]["hits"][0] == "heapq.merge"
-    assert "merge" in found["searches"][0]["terms"]["terms"]
-    assert (found["searcher"], found["weights"]) == ("bm25", "tfidf")
-
-
-def test_learned_weights_come_with_training_questions(heaps: Path) -> None:
-    assert term_weights(load("stdlib:")) == "tfidf"
-    (heaps / "train.jsonl").write_text('{"query": "join", "documents": ["heapq.merge"]}\n')
-    assert term_weights(load("stdlib:")) == "learned"
+    (search,) = found["searches"]
+    assert (search["query"], search["answers"]) == ("merge two sorted lists", ["heapq.merge"])
+    first = search["hits"][0]
+    engine = Engine.load(out / "engine")
+    assert set(first["reason"]["terms"]) == set(
+        engine.generator.sets.term_set(engine._numbers[first["document_id"]]).terms
+    )
 
 
 def test_the_searches_are_among_the_questions() -> None:

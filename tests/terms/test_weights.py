@@ -1,6 +1,5 @@
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,7 @@ from tsgen.errors import ConfigError
 from tsgen.records import Document
 from tsgen.terms.random_terms import RandomWeights
 from tsgen.terms.tfidf import TfidfConfig
-from tsgen.terms.weights import Weights, weights_kind, weights_names
+from tsgen.terms.weights import Weights, Workspace, weights_kind, weights_names
 from tsgen.terms.words import Splitter, WordsConfig
 
 BREAD = Document("d1", "rye bread, breads", title="White bread")
@@ -26,7 +25,7 @@ def corpus(*documents: Document) -> Any:
 
 def build(name: str, *documents: Document, **options: float) -> Weights:
     kind = weights_kind(name)
-    return kind.build(corpus(*documents), Splitter(), kind.config(**options), 0, Path())
+    return kind.build(corpus(*documents), Splitter(), kind.config(**options), Workspace())
 
 
 def idf(n: int, df: int) -> float:

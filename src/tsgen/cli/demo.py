@@ -17,20 +17,21 @@ from tsgen.cli.common import (
 
 def demo(
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="For run files and term sets.")
+        Path, typer.Option(metavar="FOLDER", help="For the engine and run files.")
     ] = Path("runs/demo"),
     json: JsonOption = None,
-    preset: PresetOption = "tiny",
-    seed: Annotated[int, typer.Option(help="For systems that train.")] = 0,
+    preset: PresetOption = "demo",
+    seed: Annotated[int, typer.Option(help="For all that is trained.")] = 0,
 ) -> None:
-    """Search Python's own documentation: fit systems on it, compare them, show hits and term sets.
+    """Search Python's own documentation: fit an engine on it, compare it with BM25, and ask.
 
     What was done before is not done again, and an interrupted command goes on from there.
 
     Example: `tsgen demo --json figures.json`
     """
-    from tsgen.cli.demo_tables import introduction, print_search
+    from tsgen.cli.demo_tables import introduction, search_view
     from tsgen.corpus.load import load
+    from tsgen.evaluate.demo import ENGINE
     from tsgen.evaluate.demo import demo as run_demo
     from tsgen.evaluate.tables import to_rich
 
@@ -40,8 +41,10 @@ def demo(
         found = run_demo(data, out, preset, seed)
     results = results_console(json)
     results.print(to_rich(found.comparison.table()))
-    results.print(f"\nSearches by {found.searcher} (✓ answers), and the first hit's term set:\n")
+    results.print("\nSearches by tsgen, with the terms it generated (✓ answers the question):\n")
     for search in found.searches:
-        print_search(search, results)
+        results.print(search_view(found.engine, search))
     write_json(json, found.as_json())
-    console.print(f"All term sets: tsgen inspect {out / 'terms'}", soft_wrap=True)
+    console.print(
+        f'Your turn: tsgen search {out / ENGINE} "how do I ..."', highlight=False, soft_wrap=True
+    )

@@ -2,13 +2,19 @@
 
 import platform
 
-from rich.console import Console
+from rich.console import Group
 from rich.text import Text
 
+from tsgen.cli.hits import highlighted
 from tsgen.corpus.sources import SourcedDataSet
 from tsgen.corpus.stdlib import missing_names
 from tsgen.evaluate.demo import SPLIT, SYSTEMS, Search
+from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.snippet import mark, query_keys
 from tsgen.terms.learned import PSEUDO
+from tsgen.terms.words import Splitter
+
+SHOWN_CHARACTERS = 100
 
 
 def introduction(data: SourcedDataSet, preset: str) -> str:
@@ -22,23 +28,24 @@ def introduction(data: SourcedDataSet, preset: str) -> str:
         lines.append(
             f"Left out {len(missing)} answers unknown to this Python: {', '.join(missing)}"
         )
-    lines.append(f"Fitting {' and '.join(SYSTEMS)} with the preset {preset}.")
-    if "train" not in data.splits:
-        lines.append(f"The weigher learns from {PSEUDO}. Term sets are of tf-idf weights.")
+    training = "train" in data.splits
+    learned = f"{len(data.judgments('train')):,} generated ones" if training else PSEUDO
+    lines.append(f"Fitting {', '.join(SYSTEMS)} with the preset {preset} on {learned}.")
     return "\n".join(lines)
 
 
-def print_search(search: Search, console: Console) -> None:
-    """The first hits, one a line, right ones marked; and the term set of the best."""
-    console.print(Text(search.query, "bold"))
-    width = max((len(document.id) for document in search.hits), default=0)
-    for document in search.hits:
-        mark = "✓" if document.id in search.answers else " "
-        line = Text(f"  {mark} {document.id:{width}}  ")
-        line.append(" ".join(document.text.split()), "dim")
-        console.print(line, no_wrap=True, overflow="ellipsis")
-    if search.terms:
-        console.print(
-            Text(f"    T({search.terms.document_id}) = {{{', '.join(search.terms.terms)}}}")
-        )
-    console.print()
+def search_view(engine: Engine, search: Search) -> Group:
+    """The first hits of a question: name, first words, and the terms that led there."""
+    splitter = Splitter(engine.config.terms.words)
+    keys = query_keys(search.query, splitter)
+    lines = [Text(search.query, "bold")]
+    for hit in search.hits:
+        mark_right = "✓" if hit.document_id in search.answers else " "
+        text = " ".join(engine.document(hit.document_id).text.split())
+        name = Text(f"  {mark_right} {hit.document_id}  ").append(text, "dim")
+        name.truncate(SHOWN_CHARACTERS, overflow="ellipsis")
+        lines.append(name)
+        if hit.reason is not None:
+            marked = (highlighted(mark(term, keys, splitter)) for term in hit.reason.terms)
+            lines.append(Text("      ") + Text(" › ").join(marked))
+    return Group(*lines, Text())

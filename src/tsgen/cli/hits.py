@@ -24,10 +24,10 @@ def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) ->
         document = engine.document(hit.document_id)
         name = mark(document.title, keys, splitter) if document.title else Marked(document.id, ())
         score = f"  {hit.score:.2f}" + f"  {document.id}" * bool(document.title)
-        lines.append(Text(f"{rank:>2}. ") + _text(name) + Text(score, style="dim"))
-        lines.append(Text("    ") + _text(snippet(document.text, keys, splitter)))
+        lines.append(Text(f"{rank:>2}. ") + highlighted(name) + Text(score, style="dim"))
+        lines.append(Text("    ") + highlighted(snippet(document.text, keys, splitter)))
         if hit.reason is not None:
-            marked = [_text(mark(term, keys, splitter)) for term in hit.reason.terms]
+            marked = [highlighted(mark(term, keys, splitter)) for term in hit.reason.terms]
             lines.append(Text("    ") + Text(" › ").join(marked))
             if explain:
                 lines.append(_steps(hit, marked))
@@ -48,7 +48,8 @@ def hits_json(engine: Engine, query: str, hits: Sequence[Hit]) -> dict[str, Any]
     return {"query": query, "hits": rows}
 
 
-def _text(marked: Marked) -> Text:
+def highlighted(marked: Marked) -> Text:
+    """With the query's words in colour."""
     text = Text(marked.text)
     for start, end in marked.spans:
         text.stylize(HIGHLIGHT, start, end)

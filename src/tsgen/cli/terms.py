@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tsgen.cli.common import (
+    CacheOption,
     DataArgument,
     JsonOption,
     PresetOption,
@@ -42,6 +43,7 @@ def terms(
     preset: PresetOption = "cpu",
     qrels: QrelsOption = "qrels",
     skip_bad: SkipBadOption = False,
+    cache: CacheOption = None,
     json: JsonOption = None,
 ) -> None:
     """Choose each document's N heaviest words as its identifier, unique for every document.
@@ -51,6 +53,7 @@ def terms(
     Example: `tsgen terms data/wiki-10k --out runs/wiki-terms --weights tfidf --n 12`
     """
     from tsgen.config import read_settings
+    from tsgen.corpus.dataset import cache_folder_of
     from tsgen.corpus.load import load
     from tsgen.docids.stage import select_terms, summary, terms_config
 
@@ -59,7 +62,7 @@ def terms(
     chosen = terms_config(read_settings(config, [*(settings or []), *flags], preset))
     source = load(data, qrels=qrels, skip_bad=skip_bad)
     with progress():
-        select_terms(source, chosen, out, seed)
+        select_terms(source, chosen, out, seed, cache_folder_of(source, cache))
     if skip_bad:
         console.print(source.problems.summary())
     facts = summary(out)

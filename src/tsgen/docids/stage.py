@@ -10,14 +10,14 @@ from pydantic import BeforeValidator, Field
 
 from tsgen.artifact import open_artifact, stage
 from tsgen.config import StageConfig
-from tsgen.corpus.dataset import DataSet, judgments_fingerprint
+from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint
 from tsgen.docids.term_set import TermSets
 from tsgen.progress import show
 from tsgen.terms.arrays import save_array
 from tsgen.terms.rank import Candidates, rank
 from tsgen.terms.select import Selection, select
 from tsgen.terms.weighed import remove_pieces, weigh_corpus
-from tsgen.terms.weights import WeightsKind, weights_kind
+from tsgen.terms.weights import WeightsKind, Workspace, weights_kind
 from tsgen.terms.words import Splitter, WordsConfig
 
 KIND = "term-sets"
@@ -49,29 +49,36 @@ def terms_config(settings: Mapping[str, Mapping[str, Any]]) -> TermsConfig:
     return TermsConfig.from_mapping(terms, source="[terms]")
 
 
-def select_terms(data: DataSet, config: TermsConfig, out: Path, seed: int = 0) -> TermSets:
+def select_terms(
+    data: DataSet, config: TermsConfig, out: Path, seed: int = 0, cache: Path | None = None
+) -> TermSets:
     """Weigh every word, select T(D) for every document, write them to `out` and open it.
 
-    The same inputs skip the work; an interrupted run goes on after its last finished piece.
+    The same inputs skip the work; an interrupted run goes on after its last finished piece. What
+    is trained for the weights is kept in `cache`, by default the usual place for this data set.
     """
     kind, options = _kind(config)
     resolved = config.model_copy(update={"options": options.model_dump(mode="json")})
 
     def work(folder: Path) -> None:
-        candidates = weigh(data, config, folder, seed)
+        candidates = weigh(data, config, folder, seed, cache)
         selection = select(candidates, None if config.n == "auto" else config.n)
         _write(term_sets(candidates, selection), selection, folder)
         remove_pieces(folder)
 
-    stage(out, work, kind=KIND, config=resolved, inputs=_inputs(data, kind), seed=seed)
+    inputs = _inputs(data, kind)
+    stage(out, work, kind=KIND, config=resolved, inputs=inputs, seed=seed, keep_pieces=True)
     return TermSets.load(out)
 
 
-def weigh(data: DataSet, config: TermsConfig, folder: Path, seed: int = 0) -> Candidates:
+def weigh(
+    data: DataSet, config: TermsConfig, folder: Path, seed: int = 0, cache: Path | None = None
+) -> Candidates:
     """Every document's terms by weight, before N comes in; `folder` keeps finished pieces."""
     kind, options = _kind(config)
     splitter = Splitter(config.words)
-    weights = kind.build(data, splitter, options, seed, folder)
+    workspace = Workspace(seed, folder, cache or cache_folder_of(data))
+    weights = kind.build(data, splitter, options, workspace)
     return rank(weigh_corpus(data.documents(), weights, folder, _show), splitter.key)
 
 

@@ -56,7 +56,7 @@ def trained_stages(
     terms = _terms_folder(data, config.terms, seed, cache)
     if not terms.exists():
         require_backbone(config.model)  # before the work on terms, which may take hours
-    select_terms(data, config.terms, terms, seed)
+    select_terms(data, config.terms, terms, seed, cache)
     training = GeneratorConfig(model=config.model, train=config.train)
     return terms, train_generator(data, terms, training, seed, cache)
 

@@ -13,7 +13,7 @@ import torch
 
 from tsgen.artifact import stage, stage_key
 from tsgen.config import StageConfig
-from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint
+from tsgen.corpus.dataset import DataSet, judgments_fingerprint
 from tsgen.errors import DataError
 from tsgen.queries.lexical import LexicalIndex
 from tsgen.queries.negatives import hard_negatives
@@ -23,7 +23,7 @@ from tsgen.terms.impact import Impact
 from tsgen.terms.selector import Selector
 from tsgen.terms.train import TrainingSet, WeigherTrainer, WeigherTraining
 from tsgen.terms.weigher import Weigher, WeigherConfig
-from tsgen.terms.weights import Weights, WeightsKind, register
+from tsgen.terms.weights import Weights, WeightsKind, Workspace, register
 from tsgen.terms.words import Splitter, WordsConfig
 from tsgen.training_loop import Report, remove_checkpoint, shown
 
@@ -56,7 +56,9 @@ def trained_weigher(
     def work(partial: Path) -> None:
         _train(data, splitter, config, seed, partial)
 
-    stage(folder, work, kind="weigher", config=settings, inputs=inputs, seed=seed)
+    stage(
+        folder, work, kind="weigher", config=settings, inputs=inputs, seed=seed, keep_pieces=True
+    )
     return folder
 
 
@@ -130,10 +132,10 @@ def _with_negatives(
 
 
 def _build(
-    data: DataSet, splitter: Splitter, config: LearnedConfig, seed: int, folder: Path
+    data: DataSet, splitter: Splitter, config: LearnedConfig, workspace: Workspace
 ) -> Weights:
-    trained = trained_weigher(data, splitter, config, seed, cache_folder_of(data))
-    shutil.copytree(trained, folder / "weigher", dirs_exist_ok=True)
+    trained = trained_weigher(data, splitter, config, workspace.seed, workspace.cache)
+    shutil.copytree(trained, workspace.folder / "weigher", dirs_exist_ok=True)
     weigher = Weigher.load(trained)
     return weigher if weigher.selector is None else Selector(weigher)
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from pathlib import Path
 
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
 from tsgen.records import Document
-from tsgen.terms.weights import WeightsKind, register
+from tsgen.terms.weights import WeightsKind, Workspace, register
 from tsgen.terms.words import Splitter
 
 
@@ -34,9 +33,9 @@ class RandomWeights:
 
 
 def _build(
-    data: DataSet, splitter: Splitter, config: RandomConfig, seed: int, folder: Path
+    data: DataSet, splitter: Splitter, config: RandomConfig, workspace: Workspace
 ) -> RandomWeights:
-    return RandomWeights(splitter, seed)
+    return RandomWeights(splitter, workspace.seed)
 
 
 register(WeightsKind("random", RandomConfig, _build))

@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from pathlib import Path
 
 from pydantic import Field
 
@@ -13,7 +12,7 @@ from tsgen.corpus.dataset import DataSet
 from tsgen.progress import show
 from tsgen.records import Document
 from tsgen.terms.impact import Impact
-from tsgen.terms.weights import WeightsKind, register
+from tsgen.terms.weights import WeightsKind, Workspace, register
 from tsgen.terms.words import Splitter
 
 
@@ -66,7 +65,7 @@ class TfidfWeights:
 
 
 def build_tfidf(
-    data: DataSet, splitter: Splitter, config: TfidfConfig, seed: int = 0, folder: Path = Path()
+    data: DataSet, splitter: Splitter, config: TfidfConfig, workspace: Workspace | None = None
 ) -> TfidfWeights:
     """Count the corpus; nothing is random and nothing is kept on disk."""
     return TfidfWeights(splitter, Impact.count(_contents(data), splitter), config)

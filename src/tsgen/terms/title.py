@@ -1,12 +1,11 @@
 """Title weights: the words of the title first, as in the paper's Table 6, then tf-idf."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from tsgen.corpus.dataset import DataSet
 from tsgen.records import Document
 from tsgen.terms.tfidf import TfidfConfig, TfidfWeights, build_tfidf
-from tsgen.terms.weights import WeightsKind, register
+from tsgen.terms.weights import WeightsKind, Workspace, register
 from tsgen.terms.words import Splitter
 
 
@@ -34,7 +33,7 @@ class TitleWeights:
 
 
 def _build(
-    data: DataSet, splitter: Splitter, config: TfidfConfig, seed: int, folder: Path
+    data: DataSet, splitter: Splitter, config: TfidfConfig, workspace: Workspace
 ) -> TitleWeights:
     return TitleWeights(splitter, build_tfidf(data, splitter, config))
 

@@ -22,16 +22,24 @@ class Weights(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Workspace:
+    """What building weights may use: a seed, and two places."""
+
+    seed: int = 0
+    folder: Path = Path()  # what is left there stays beside the term sets
+    cache: Path = Path()  # what other stages can share
+
+
+@dataclass(frozen=True, slots=True)
 class WeightsKind:
     """How to get weights of one kind.
 
-    `build(data, splitter, config, seed, folder)` may read the corpus, may train, and may keep in
-    `folder` what should survive an interruption; what it leaves there stays beside the term sets.
+    `build(data, splitter, config, workspace)` may read the corpus, and may train.
     """
 
     name: str
     config: type[StageConfig]
-    build: Callable[[DataSet, Splitter, Any, int, Path], Weights]
+    build: Callable[[DataSet, Splitter, Any, Workspace], Weights]
     trains: bool = False  # uses the training judgments, so the term sets depend on them
     table: str = ""  # of its settings in a file, if that is not its name
 
