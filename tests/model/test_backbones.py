@@ -102,6 +102,16 @@ def test_training_reaches_every_weight(backbone):
     backbone.zero_grad()
 
 
+def test_trains_in_mixed_precision(backbone):
+    """As on a GPU: products in bfloat16, weights in float32."""
+    targets = torch.tensor([[1, 2, 3], [3, 4, 0], [5, 6, 7]])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        scores = backbone(QUERIES, targets)
+    assert_close(scores.float(), backbone(QUERIES, targets), atol=0.3, rtol=0.1)
+    scores.float().log_softmax(-1)[..., 3].sum().backward()
+    backbone.zero_grad()
+
+
 def test_output_sizes(backbone):
     size = len(TERMS) if backbone.spelling == "word" else TINY.vocabulary
     assert backbone.output_size == backbone.logits(backbone.encode(["egg"])[2]).shape[1] == size

@@ -81,13 +81,13 @@ def test_settings_of_stages() -> None:
         engine_config({"train": {"epoch": 3}})
 
 
-@pytest.mark.parametrize("preset", ["tiny", "cpu", "paper"])
+@pytest.mark.parametrize("preset", ["tiny", "cpu", "gpu-base", "paper"])
 def test_presets_are_valid(preset: str) -> None:
     made = engine_config(read_settings(None, [], preset))
     assert made.terms.n == 12
     assert made.train.iterations == 2
     assert made.train.favourite.temperature == 3.0
-    if preset == "paper":
+    if preset in ("gpu-base", "paper"):
         assert (made.model.backbone, made.decode.beam) == ("google-t5/t5-base", 100)
 
 

@@ -47,7 +47,7 @@ CacheOption = Annotated[
     typer.Option("--cache", envvar="TSGEN_CACHE", metavar="DIR", help="Default: ~/.cache/tsgen."),
 ]
 PresetOption = Annotated[
-    str, typer.Option("--preset", help="Settings to start from: cpu, paper or tiny.")
+    str, typer.Option("--preset", help="Settings to start from: tiny, cpu, gpu-base or paper.")
 ]
 SkipBadOption = Annotated[
     bool, typer.Option("--skip-bad", help="Skip bad records and report how many there were.")

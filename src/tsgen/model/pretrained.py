@@ -43,7 +43,7 @@ def load_saved(folder: Path, query_tokens: int = 64) -> Seq2Seq | DecoderOnly:
 
 
 def require_pretrained(name: str | Path) -> None:
-    """Fail now if a model cannot be had: its extra is missing, nobody knows its name, no network."""
+    """Fail now if a model cannot be had: a missing extra, an unknown name, no network."""
     if str(name) in PACKAGED:
         package_folder(str(name))
     else:

@@ -11,7 +11,6 @@ from tsgen.docids.spelling import Spelling, subwords, words
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
 from tsgen.model.decoder_only import DecoderOnly
-from tsgen.model.device import best_device
 from tsgen.model.mini import CONFIG_FILE, Mini, MiniConfig
 from tsgen.model.pretrained import load_pretrained, load_saved, require_pretrained
 from tsgen.model.seq2seq import Seq2Seq
@@ -33,7 +32,7 @@ class Generator:
     @classmethod
     def of(cls, backbone: TrainableBackbone, sets: TermSets) -> Self:
         """The backbone on the GPU if there is one, the terms spelled as it writes them."""
-        backbone.to(best_device()).eval()
+        backbone.to("cuda" if torch.cuda.is_available() else "cpu").eval()
         return cls(backbone, sets, PostingsConstraint(sets, spelling_for(backbone, sets)))
 
     @classmethod
