@@ -21,10 +21,15 @@ class ArtifactError(TsgenError):
 
 
 class MissingExtraError(TsgenError):
-    """An optional dependency is needed; the message carries the pip command."""
+    """An optional dependency is needed; the message carries the pip command.
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional dependency. Run: pip install 'tsgen[{extra}]'")
+    `alone` is a package of which only the files are needed, without its own dependencies.
+    """
+
+    def __init__(self, what: str, extra: str, alone: str | None = None) -> None:
+        then = f" && pip install --no-deps {alone}" if alone else ""
+        command = f"pip install 'tsgen[{extra}]'{then}"
+        super().__init__(f"{what} needs an optional dependency. Run: {command}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

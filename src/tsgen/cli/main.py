@@ -16,6 +16,7 @@ from tsgen.cli.demo import demo
 from tsgen.cli.evaluate import evaluate
 from tsgen.cli.fit import fit
 from tsgen.cli.inspect import inspect
+from tsgen.cli.queries import queries
 from tsgen.cli.search import search
 from tsgen.cli.split import split
 from tsgen.cli.terms import terms
@@ -29,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for verb in (demo, fit, search, compare, evaluate, data, split, terms, inspect):
+for verb in (demo, fit, search, compare, evaluate, data, split, queries, terms, inspect):
     app.command()(verb)
 
 

@@ -5,6 +5,7 @@ their answers, in `stdlib_questions/`, one file a split, one JSON object a line:
 
     {"query": "merge two sorted lists", "documents": ["heapq.merge"]}
 
+or, as a query writer gives them, with one "document".
 Names that this Python does not have are skipped; `missing_names` lists them.
 """
 
@@ -74,7 +75,8 @@ def questions(path: Path) -> Iterator[tuple[int, Question]]:
     """The questions of a file with their line numbers, which are part of their ids."""
     for number, line in numbered_lines(path):
         record = orjson.loads(line)
-        yield number, Question(f"{path.stem}:{number}", record["query"], record["documents"])
+        names = record.get("documents") or [record["document"]]
+        yield number, Question(f"{path.stem}:{number}", record["query"], names)
 
 
 def missing_names(split: str) -> list[str]:

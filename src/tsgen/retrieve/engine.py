@@ -26,6 +26,7 @@ from tsgen.retrieve.documents import DocumentStore
 from tsgen.train.config import ModelConfig, TrainConfig
 from tsgen.train.generator import Generator
 from tsgen.train.iterate import MODEL, GeneratorConfig
+from tsgen.write.stage import QueriesConfig, queries_config, wants_queries
 
 KIND = "tsgen"
 TERMS, SETTINGS = "terms", "settings.json"
@@ -35,16 +36,19 @@ class EngineConfig(GeneratorConfig):
     """The settings of all stages."""
 
     terms: TermsConfig = TermsConfig()
+    queries: QueriesConfig | None = None  # synthetic ones, to train on beside the judged
     decode: DecodeConfig = DecodeConfig(normalise="docid")
 
 
 def engine_config(tables: Mapping[str, Mapping[str, Any]]) -> EngineConfig:
-    """From the tables of a settings file: [terms] (and that of its weights), [model], [train],
-    [decode]. Unless told otherwise, decoding normalises p as training did."""
+    """From the tables of a settings file: [terms] (and that of its weights), [queries] (if it names
+    a writer), [model], [train], [decode]. Unless told otherwise, decoding normalises p as training
+    did."""
     train = TrainConfig.from_mapping(tables.get("train", {}), source="[train]")
     decode = {"normalise": train.softmax} | dict(tables.get("decode", {}))
     return EngineConfig(
         terms=terms_config(tables),
+        queries=queries_config(tables) if wants_queries(tables) else None,
         model=ModelConfig.from_mapping(tables.get("model", {}), source="[model]"),
         train=train,
         decode=DecodeConfig.from_mapping(decode, source="[decode]"),

@@ -1,4 +1,4 @@
-"""From a data set to an engine: terms → training, iteration by iteration → one folder.
+"""From a data set to an engine: terms → queries → training, iteration by iteration → one folder.
 
 Term sets and iterations are stages in the cache, so that engines share what they have in common,
 what is done is not done again, and what was interrupted goes on.
@@ -16,10 +16,13 @@ from tsgen.corpus.dataset import (
 )
 from tsgen.docids.stage import TermsConfig, select_terms
 from tsgen.docids.term_set import TermSets
+from tsgen.errors import ConfigError
 from tsgen.retrieve.engine import KIND, EngineConfig, write_engine
+from tsgen.train.config import PairsConfig
 from tsgen.train.generator import Generator, require_backbone
 from tsgen.train.iterate import MODEL, GeneratorConfig, train_generator
 from tsgen.training_loop import CURVE
+from tsgen.write.stage import QUERIES, make_queries
 
 CURVES = "training"
 
@@ -57,8 +60,24 @@ def trained_stages(
     if not terms.exists():
         require_backbone(config.model)  # before the work on terms, which may take hours
     select_terms(data, config.terms, terms, seed, cache)
-    training = GeneratorConfig(model=config.model, train=config.train)
+    pairs = _pairs(data, config, seed, cache)
+    train = config.train.model_copy(update={"pairs": pairs})
+    training = GeneratorConfig(model=config.model, train=train)
     return terms, train_generator(data, terms, training, seed, cache)
+
+
+def _pairs(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> PairsConfig:
+    """What to train on, with the synthetic queries if there are to be any."""
+    pairs = config.train.pairs
+    if config.queries is None:
+        return pairs
+    if pairs.queries is not None:
+        raise ConfigError(
+            f"a file of queries ({pairs.queries}) and queries.writer = {config.queries.writer!r}; "
+            "expected one of them. Leave out --queries, or add --set queries.writer=none."
+        )
+    made = make_queries(data, config.queries, seed, cache)
+    return pairs.model_copy(update={"queries": str(made / QUERIES)})
 
 
 def _terms_folder(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> Path:

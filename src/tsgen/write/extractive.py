@@ -1,0 +1,105 @@
+"""Queries cut out of the documents themselves: always there, nothing to train.
+
+A document's title and headings; its lead and its most telling sentences, by the mean tf-idf weight
+of their words; and bags of a few of its heaviest words, as people type who know what they look for.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from tsgen.config import StageConfig
+from tsgen.corpus.dataset import DataSet
+from tsgen.records import Document
+from tsgen.terms.tfidf import TfidfConfig, TfidfWeights, build_tfidf
+from tsgen.terms.words import Splitter
+from tsgen.write.writer import WriterKind, register
+
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n\s*\n")
+_MARKED_HEADING = re.compile(r"^\s*(?:#+\s+(?P<hash>.+?)|=+\s*(?P<equals>[^=\n]+?)\s*=+)\s*$", re.M)
+
+
+class ExtractiveConfig(StageConfig):
+    """How long queries are."""
+
+    words: int = Field(16, ge=1)  # of a sentence, the most; it is cut at its most telling words
+    keywords: int = Field(5, ge=1)  # of a bag, the most
+    heaviest: int = Field(12, ge=1)  # words of a document that bags are drawn from
+
+
+class Extractive:
+    """Titles and headings first, then sentences and bags of words in turn."""
+
+    def __init__(self, splitter: Splitter, weights: TfidfWeights, config: ExtractiveConfig) -> None:
+        self._splitter, self._weights, self._config = splitter, weights, config
+
+    def write(self, documents: Sequence[Document], n: int, seed: int) -> list[list[str]]:
+        """The first n different ones of each document; only the bags depend on the seed."""
+        weighed = zip(documents, self._weights.weigh(documents), strict=True)
+        return [
+            list(islice(dict.fromkeys(self._queries(document, weights, seed, n)), n))
+            for document, weights in weighed
+        ]
+
+    def _queries(
+        self, document: Document, weights: dict[str, float], seed: int, n: int
+    ) -> Iterator[str]:
+        rng = np.random.default_rng((seed, _number(document.id)))
+        yield from filter(None, (document.title.strip(), *headings(document.text)))
+        sentences = self._sentences(document.text, weights)
+        turns = zip_longest(sentences, self._bags(weights, rng, n))
+        yield from filter(None, chain.from_iterable(turns))
+
+    def _sentences(self, text: str, weights: dict[str, float]) -> Iterator[str]:
+        """The lead, then the others, the most telling first."""
+        plain = _MARKED_HEADING.sub("\n\n", text)
+        found = [" ".join(part.split()) for part in _SENTENCE_END.split(plain)]
+        lead, *rest = [part for part in found if self._splitter.spellings(part)] or [""]
+        rest.sort(key=lambda sentence: -self._mean(sentence, weights))  # equal ones in text order
+        yield from (self._cut(sentence, weights) for sentence in (lead, *rest))
+
+    def _mean(self, sentence: str, weights: dict[str, float]) -> float:
+        words = self._splitter.spellings(sentence)
+        return sum(weights.get(word, 0.0) for word in words) / max(len(words), 1)
+
+    def _cut(self, sentence: str, weights: dict[str, float]) -> str:
+        """The stretch of so many words with the largest weight, the first of equals."""
+        words, length = sentence.split(), self._config.words
+        starts = range(max(len(words) - length, 0) + 1)
+        stretches = (" ".join(words[start : start + length]) for start in starts)
+        return max(stretches, key=lambda part: self._mean(part, weights)).rstrip(".;,:")
+
+    def _bags(
+        self, weights: dict[str, float], rng: np.random.Generator, count: int
+    ) -> Iterator[str]:
+        """Two or more of the heaviest words, in the order of the text."""
+        order = {word: place for place, word in enumerate(weights)}
+        heaviest = sorted(weights, key=lambda word: (-weights[word], order[word]))
+        heaviest = heaviest[: self._config.heaviest]
+        for _ in range(count if heaviest else 0):
+            most = min(self._config.keywords, len(heaviest))
+            size = int(rng.integers(min(2, most), most + 1))
+            chosen = rng.choice(len(heaviest), size, replace=False)
+            yield " ".join(sorted((heaviest[i] for i in chosen), key=order.__getitem__))
+
+
+def headings(text: str) -> list[str]:
+    """Headings that are marked as such: `# Markdown` or `== wiki ==`."""
+    return [match["hash"] or match["equals"] for match in _MARKED_HEADING.finditer(text)]
+
+
+def _number(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
+
+
+def _build(data: DataSet, config: ExtractiveConfig, seed: int, folder: Path) -> Extractive:
+    splitter = Splitter()
+    return Extractive(splitter, build_tfidf(data, splitter, TfidfConfig()), config)
+
+
+register(WriterKind("extractive", ExtractiveConfig, _build))

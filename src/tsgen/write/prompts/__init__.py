@@ -1,0 +1,1 @@
+"""Few-shot prompts as TOML files; see `prompt`."""

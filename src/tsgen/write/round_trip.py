@@ -1,0 +1,100 @@
+"""The round trip: a query is worth keeping if a retriever finds its document among the first k.
+
+`bm25` wants words in common. `minilm`, the cosine of MiniLM's vectors, also understands a query in
+other words than the document's, but takes a while to read the corpus.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tsgen.artifact import write_beside
+from tsgen.corpus.dataset import DataSet, watched_documents
+from tsgen.progress import show
+from tsgen.queries.lexical import LexicalIndex
+from tsgen.terms.encoder import MINILM, load_encoder
+
+BATCH = 64
+WINDOW = 128  # tokens of a text that MiniLM reads
+VECTORS = "vectors.npy"
+
+Bools = NDArray[np.bool_]
+
+
+class Finder(Protocol):
+    """A retriever, asked whether it finds given documents."""
+
+    def finds(self, queries: Sequence[str], documents: Sequence[int], k: int) -> Bools:
+        """[Q] whether each query's document, given by its position, is among its first k."""
+        ...
+
+
+class LexicalFinder:
+    """BM25."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._index = LexicalIndex.build(texts)
+
+    def finds(self, queries: Sequence[str], documents: Sequence[int], k: int) -> Bools:
+        """[Q] whether BM25 has each query's document among its first k."""
+        found, _ = self._index.top_k(queries, k)  # [Q, k]
+        right = np.asarray(documents, np.int64).reshape(-1, 1)
+        has: Bools = (found == right).any(axis=1)
+        return has
+
+
+class DenseFinder:
+    """Cosine of mean-pooled vectors; they are kept in `folder` for a call that goes on later."""
+
+    def __init__(self, texts: Iterable[str], folder: Path) -> None:
+        self._encoder, self._tokenizer = load_encoder(MINILM)
+        self._encoder.eval()
+        path = folder / VECTORS
+        if not path.exists():
+            vectors = self._vectors(list(texts), "reading documents for the round trip")
+            with write_beside(path) as beside, beside.open("wb") as file:
+                np.save(file, vectors, allow_pickle=False)
+        self._documents = np.load(path, allow_pickle=False)  # [D, d]
+
+    def finds(self, queries: Sequence[str], documents: Sequence[int], k: int) -> Bools:
+        """[Q] whether fewer than k documents are nearer to the query than its own."""
+        scores = self._vectors(list(queries), "") @ self._documents.T  # [Q, D]
+        own = scores[np.arange(len(queries)), np.asarray(documents, np.int64)]
+        nearer: Bools = (scores > own[:, None]).sum(axis=1) < k
+        return nearer
+
+    def _vectors(self, texts: list[str], what: str) -> NDArray[np.float32]:
+        """[T, d] of length 1, read in batches of texts of about one length."""
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        vectors = np.zeros((len(texts), self._encoder.config.hidden_size), np.float32)
+        for start in range(0, len(order), BATCH):
+            if what:
+                show(what, start, len(order))
+            rows = order[start : start + BATCH]
+            vectors[rows] = self._batch([texts[i] for i in rows])
+        return vectors
+
+    @torch.inference_mode()
+    def _batch(self, texts: list[str]) -> Any:
+        inputs = self._tokenizer(
+            texts, padding=True, truncation=True, max_length=WINDOW, return_tensors="pt"
+        )
+        states = self._encoder(**inputs).last_hidden_state  # [B, S, d]
+        mask = inputs["attention_mask"].unsqueeze(-1)
+        mean = (states * mask).sum(1) / mask.sum(1)
+        return torch.nn.functional.normalize(mean, dim=-1).numpy()
+
+
+def _lexical(data: DataSet, folder: Path) -> Finder:
+    return LexicalFinder(document.contents for document in watched_documents(data))
+
+
+def _dense(data: DataSet, folder: Path) -> Finder:
+    return DenseFinder((document.contents for document in watched_documents(data)), folder)
+
+
+FINDERS: dict[str, Callable[[DataSet, Path], Finder]] = {"bm25": _lexical, "minilm": _dense}
