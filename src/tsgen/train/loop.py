@@ -75,7 +75,7 @@ class _Batches:
         if config.loss == "any_remaining" and len(spelling.tokens) > len(spelling):
             raise ConfigError(
                 "train.loss = 'any_remaining' needs one token a term, but terms are spelled by "
-                "subwords; set model.spelling=word (backbone mini) or train.loss=seq2seq."
+                "subwords; set model.spelling=word or train.loss=seq2seq."
             )
         self._backbone, self._pairs = generator.backbone, training.pairs
         self._targets = Targets(spelling, training.orders, training.shuffled)
