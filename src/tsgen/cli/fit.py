@@ -32,7 +32,7 @@ def fit(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="TOML with [terms], [model], [train], [decode]."),
+        typer.Option(metavar="FILE", help="TOML: [terms], [queries], [model], [train], [decode]."),
     ] = None,
     preset: PresetOption = "cpu",
     seed: Annotated[int, typer.Option(help="Equal seeds give equal engines.")] = 0,

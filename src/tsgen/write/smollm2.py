@@ -85,7 +85,7 @@ class SmolLM2:
 
 def clean(text: str) -> str:
     """A query as a person types it: one sentence, no code, no full stop; or nothing."""
-    text = " ".join(text.split()).rstrip(".?! ").strip("\"' ")
+    text = " ".join(text.split()).rstrip(".?!\"' ").lstrip("\"' ")
     sentences = re.search(r"[.?!;:] ", text)
     return "" if _CODE.search(text) or sentences or len(text.split()) < 2 else text
 
