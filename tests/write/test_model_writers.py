@@ -1,5 +1,6 @@
 """Writers that come from elsewhere: docT5query and SmolLM2."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -77,6 +78,12 @@ def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
         Prompt.read(str(path))
     with pytest.raises(ConfigError, match="did you mean 'manual'"):
         Prompt.read("manul")
+
+
+def test_what_is_cut_out_of_queries() -> None:
+    cut = Prompt.read("manual").cut
+    assert re.sub(cut, "", "sort a list in Python 3") == "sort a list"
+    assert re.sub(cut, "", "sort in columns") == "sort in columns"
 
 
 def test_clean() -> None:

@@ -39,6 +39,7 @@ class Prompt(StageConfig):
     """Every second query loses its opening: "how to draw a circle" becomes "draw a circle"."""
 
     leave_out: str = ""  # what matches this expression is no part of a document's text
+    cut: str = ""  # what matches this one is cut out of queries
     characters: int = Field(300, ge=20)  # of a document's text, whole sentences
 
     @classmethod
@@ -52,10 +53,11 @@ class Prompt(StageConfig):
                 f"prompt = {name!r}: expected a .toml file, or one of these; {nearest(name, known)}"
             )
         prompt = cls.from_mapping(read_toml(path), source=f"{path}")
-        try:
-            re.compile(prompt.leave_out)
-        except re.error as error:
-            raise ConfigError(f"{path}: leave_out = {prompt.leave_out!r}: {error}") from None
+        for key in ("leave_out", "cut"):
+            try:
+                re.compile(getattr(prompt, key))
+            except re.error as error:
+                raise ConfigError(f"{path}: {key} = {getattr(prompt, key)!r}: {error}") from None
         return prompt
 
     def shots(self) -> str:

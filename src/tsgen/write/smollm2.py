@@ -64,8 +64,8 @@ class SmolLM2:
             turn, place = divmod(number, len(openings))
             prompt = self._prompt.ask(document, openings[place])
             answer = self._ask(prompt, seed * n + number, self._config.tokens)
-            bare = self._prompt.bare and turn % 2 == 1
-            query = clean(answer["text"] if bare else openings[place] + answer["text"])
+            opening = "" if self._prompt.bare and turn % 2 == 1 else openings[place]
+            query = clean(opening + re.sub(self._prompt.cut, "", answer["text"]))
             if query and answer["finish_reason"] == "stop":
                 yield query
 
