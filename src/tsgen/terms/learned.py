@@ -56,9 +56,7 @@ def trained_weigher(
     def work(partial: Path) -> None:
         _train(data, splitter, config, seed, partial)
 
-    stage(
-        folder, work, kind="weigher", config=settings, inputs=inputs, seed=seed, keep_pieces=True
-    )
+    stage(folder, work, kind="weigher", config=settings, inputs=inputs, seed=seed, keep_pieces=True)
     return folder
 
 

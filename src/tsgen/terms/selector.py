@@ -5,7 +5,7 @@
 The paper selects T(D) by the weights of s(Q, D). Their loss compares documents on a query's words
 and says nothing about the words no query has, yet these too compete for a place in T(D). Here a
 query's words are compared with all others of its document, L = −mean log p(t | D+) over the t in
-both. The states are read, not changed: ranking by s(Q, D) stays what it was.
+both; it is added to the contrastive loss.
 """
 
 from collections.abc import Iterable, Iterator

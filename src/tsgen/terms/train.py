@@ -39,7 +39,7 @@ class WeigherTraining(StageConfig):
     epochs: float = Field(default=3, ge=0)
     learning_rate: float = Field(default=5e-5, gt=0)  # of the encoder
     head_learning_rate: float = Field(default=1e-3, gt=0)  # of the MLP
-    selector_learning_rate: float = Field(default=3e-3, gt=0)
+    selector_learning_rate: float = Field(default=1e-2, gt=0)
     temperature: float = Field(default=1.0, gt=0)  # scores are divided by it; the paper's is 1
     warm_up: float = Field(default=0.05, ge=0, le=1)  # share of all steps
     freeze_embeddings: bool = False

@@ -102,10 +102,10 @@ class Weigher(nn.Module):
         return nn.functional.softplus(self.mlp(states).squeeze(-1))
 
     def select(self, states: torch.Tensor) -> torch.Tensor:
-        """The logits [W] of p(t | D) of words by their states [W, d], which stay as they are."""
+        """The logits [W] of p(t | D) of words by their states [W, d]."""
         if self.selector is None:
             raise ConfigError("this weigher has no selector. Train it with weigher.selector=true.")
-        return self.selector(states.detach()).squeeze(-1)  # type: ignore[no-any-return]
+        return self.selector(states).squeeze(-1)  # type: ignore[no-any-return]
 
     def states(self, batch: Sequence[Aligned]) -> torch.Tensor:
         """The state [W, d] of every word occurrence of the windows, one after another."""
