@@ -28,7 +28,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bert(tmp_path_factory.mktemp("bert"))
 
 
-def settings(bert: Path, epochs: int = 80) -> LocalConfig:
+def settings(bert: Path, epochs: int = 120) -> LocalConfig:
     return LocalConfig(
         encoder=str(bert),
         encoder_layers=1,
@@ -54,7 +54,7 @@ def test_it_learns_to_ask(foods: DataSet, bert: Path, tmp_path: Path) -> None:
     found = Sampler(writer, 8, top_k=1, temperature=1.0).write(documents, 1, seed=0)
     right = sum(query.endswith(food) for (query,), food in zip(found, FOODS, strict=True))
     assert right >= 15
-    assert found[0][0].startswith("what is")
+    assert sum(query.startswith("what is") for (query,) in found) >= 15
 
 
 def test_interrupted_it_ends_the_same(foods: DataSet, bert: Path, tmp_path: Path) -> None:
