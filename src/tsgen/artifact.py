@@ -25,6 +25,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from safetensors import SafetensorError
+
 from tsgen import processes
 from tsgen.config import StageConfig
 from tsgen.errors import ArtifactError, TsgenError
@@ -89,9 +91,10 @@ def stage(
             with _locked(folder):
                 _make(folder, work, wanted, keep_pieces)
         agreed(None)  # the folder is there
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
+        where = getattr(error, "filename", None) or folder
         raise ArtifactError(
-            f"{error.filename or folder}: {error.strerror or error}; {folder} was not made. "
+            f"{where}: {getattr(error, 'strerror', None) or error}; {folder} was not made. "
             "Check the path, its permissions and the free space, then run the command again."
         ) from error
     return read_manifest(folder)
@@ -209,15 +212,15 @@ def _run(work: Callable[[Path], None], partial: Path, wanted: Manifest, keep_pie
         fields = asdict(replace(wanted, files=_files(partial)))
         with write_beside(partial / MANIFEST) as beside:
             beside.write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
-    except (TsgenError, OSError) as error:
-        if not (keep_pieces and isinstance(error, OSError)):
+    except (TsgenError, OSError, SafetensorError) as error:
+        if isinstance(error, TsgenError) or not keep_pieces:
             shutil.rmtree(partial)
         raise
 
 
 def _sweep(folder: Path, partial: Path) -> None:
     """Remove what a killed run left: half-written pieces, and working folders of other keys."""
-    for half_written in partial.rglob(".*.partial"):
+    for half_written in partial.rglob(".*"):  # ours, and those of safetensors
         if half_written.is_file():
             half_written.unlink()
     working = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{{_KEY}}}\.partial")

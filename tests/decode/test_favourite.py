@@ -1,12 +1,16 @@
 """The favourite permutation of a known set."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from oracle.decoding import Corpus, brute_force, order_log_prob, subword_corpus, word_corpus
 from oracle.toy_backbone import ToyBackbone
 from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.favourite import FavouriteConfig, favourite_permutations
+from tsgen.decode.favourite import FavouriteConfig, best_permutations, favourite_permutations
 
 WORDS = word_corpus([(3, 1, 0, 2), (2, 0, 1), (1,), (0, 4, 3)])
 PIECES = subword_corpus([(2, 1, 0, 3), (1, 0), (3, 2, 4)], [(0,), (0, 1), (2, 3), (1, 1, 1), (3,)])
@@ -62,3 +66,42 @@ def test_batches_do_not_matter() -> None:
     _, all_together = favourites(PIECES, batch=100)
     assert [f.terms for f in one] == [f.terms for f in all_together]
     np.testing.assert_allclose([f.log_prob for f in one], [f.log_prob for f in all_together])
+
+
+@corpora
+def test_the_best_three(corpus: Corpus) -> None:
+    constraint = PostingsConstraint(corpus.arrays, corpus.spelling)
+    backbone = ToyBackbone(corpus.outputs)
+    config = FavouriteConfig(beam=50, temperature=1.0, normalise="docid")
+    found = best_permutations(backbone, constraint, pairs(corpus), 3, config)
+    for (query, document), favourites in zip(pairs(corpus), found, strict=True):
+        likelihood = {
+            order: order_log_prob(corpus, backbone, query, order, normalise="docid")
+            for order in permutations(corpus.sets[document])
+        }
+        best = sorted(likelihood, key=lambda order: -likelihood[order])[:3]
+        assert [favourite.terms for favourite in favourites] == best
+
+
+terms = st.lists(st.integers(0, 6), min_size=1, max_size=5, unique=True).map(tuple)
+
+
+@given(
+    sets=st.lists(terms, min_size=1, max_size=6, unique_by=frozenset),
+    query=st.text("abc", min_size=1, max_size=4),
+    beam=st.integers(1, 4),
+    merge=st.sampled_from(["max", "none"]),
+)
+@settings(deadline=None)
+def test_at_least_the_weight_order_in_any_corpus(
+    sets: list[tuple[int, ...]], query: str, beam: int, merge: str
+) -> None:
+    corpus = word_corpus(sets)
+    constraint = PostingsConstraint(corpus.arrays, corpus.spelling)
+    backbone = ToyBackbone(corpus.outputs)
+    asked = [(query, document) for document in range(len(sets))]
+    found = favourite_permutations(
+        backbone, constraint, asked, FavouriteConfig(beam=beam, merge=merge)
+    )
+    for by_weight, favourite in zip(corpus.sets, found, strict=True):
+        assert favourite.log_prob >= order_log_prob(corpus, backbone, query, by_weight) - 1e-4

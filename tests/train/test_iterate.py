@@ -1,6 +1,7 @@
 """Iterations: favourites become targets, nothing is done twice, interruptions change nothing."""
 
 import errno
+import json
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,26 @@ def test_favourite_orders_are_permutations_and_pieces_are_kept(
     assert all(sorted(order) == sorted(terms) for order, terms in rows)
     assert sum(order != terms for order, terms in rows) > DOCUMENTS // 2
     assert len(list(tmp_path.iterdir())) == 3
-    monkeypatch.setattr(iterate, "favourite_permutations", None)
+    monkeypatch.setattr(iterate, "best_permutations", None)
     again = favourite_orders(one, PAIRS, FavouriteConfig(), tmp_path)
     assert again.values.tolist() == orders.values.tolist()
+
+
+def test_several_favourites_a_pair(tmp_path: Path) -> None:
+    one = generator("mini-word")
+    orders = favourite_orders(one, PAIRS, FavouriteConfig(), tmp_path, count=3)
+    for number, pair in enumerate(PAIRS):
+        rows = [tuple(orders.row(3 * number + i).tolist()) for i in range(3)]
+        assert len(set(rows)) == 3
+        assert {tuple(sorted(row)) for row in rows} == {
+            tuple(sorted(one.sets.terms(pair.document)))
+        }
+
+
+@pytest.mark.parametrize(("order", "steps"), [("weight", [1, 3]), ("random", [3, 3])])
+def test_several_permutations_make_longer_epochs(
+    data: Path, tmp_path: Path, order: str, steps: list[int]
+) -> None:
+    folders = run(data, tmp_path, order=order, permutations=3, epochs=1)
+    curves = [(folder / "learning_curve.jsonl").read_text().splitlines() for folder in folders]
+    assert [json.loads(curve[-1])["of"] for curve in curves] == steps

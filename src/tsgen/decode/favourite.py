@@ -60,32 +60,51 @@ def favourite_permutations(
     config: FavouriteConfig | None = None,
 ) -> list[Favourite]:
     """For each pair the order that the beam finds, or the weight order where that is likelier."""
-    config = config or FavouriteConfig()
-    favourites: list[Favourite] = []
-    for start in range(0, len(pairs), config.batch):
-        favourites += _favourites(backbone, constraint, pairs[start : start + config.batch], config)
-    return favourites
+    return [best for best, *_ in best_permutations(backbone, constraint, pairs, 1, config)]
 
 
-def _favourites(
+@torch.no_grad()
+def best_permutations(
     backbone: Backbone,
     constraint: PostingsConstraint,
     pairs: Sequence[Pair],
+    count: int,
+    config: FavouriteConfig | None = None,
+) -> list[list[Favourite]]:
+    """For each pair up to `count` orders, likeliest first, of those that the beam ends with and the
+    weight order. To end with several the search keeps equal sets apart."""
+    config = config or FavouriteConfig()
+    favourites: list[list[Favourite]] = []
+    for start in range(0, len(pairs), config.batch):
+        some = pairs[start : start + config.batch]
+        favourites += _best(backbone, constraint, some, count, config)
+    return favourites
+
+
+def _best(
+    backbone: Backbone,
+    constraint: PostingsConstraint,
+    pairs: Sequence[Pair],
+    count: int,
     config: FavouriteConfig,
-) -> list[Favourite]:
+) -> list[list[Favourite]]:
     queries = [query for query, _ in pairs]
     documents = np.array([document for _, document in pairs], dtype=np.int32)
     pool = Ragged(np.arange(len(pairs) + 1), documents)
-    found = search(backbone, constraint, queries, 1, DecodeConfig(**config.model_dump()), pool)
-    sets = constraint.term_sets
-    by_weight = [tuple(sets.row(document).tolist()) for document in documents]
-    by_search = [hits[0].units if hits else () for hits in found]  # no terms: nothing to find
-    sequences = [constraint.spelling.sequence(terms) for terms in by_search + by_weight]
-    among = constraint.alphabet if config.normalise == "docid" else None
-    owner = np.tile(np.arange(len(pairs)), 2)
-    scored = log_likelihoods(backbone, queries, owner, sequences, among)
-    options = zip(by_search, scored[: len(pairs)], by_weight, scored[len(pairs) :], strict=True)
-    return [
-        Favourite(first, float(p)) if p >= q else Favourite(second, float(q))
-        for first, p, second, q in options
+    found = search(backbone, constraint, queries, count, _decoding(config, count), pool)
+    by_weight = [tuple(constraint.term_sets.row(document).tolist()) for document in documents]
+    options = [  # without terms there is nothing to find but the empty order
+        list(dict.fromkeys([*(hit.units for hit in hits), order]))
+        for hits, order in zip(found, by_weight, strict=True)
     ]
+    owner = np.repeat(np.arange(len(pairs)), [len(orders) for orders in options])
+    sequences = [constraint.spelling.sequence(order) for orders in options for order in orders]
+    among = constraint.alphabet if config.normalise == "docid" else None
+    scores = iter(log_likelihoods(backbone, queries, owner, sequences, among).tolist())
+    scored = [[Favourite(order, next(scores)) for order in orders] for orders in options]
+    return [sorted(each, key=lambda one: -one.log_prob)[:count] for each in scored]
+
+
+def _decoding(config: FavouriteConfig, count: int) -> DecodeConfig:
+    several = {"orders": count, "merge": "none", "beam": max(config.beam, count)}
+    return DecodeConfig(**config.model_dump() | (several if count > 1 else {}))

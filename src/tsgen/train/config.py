@@ -45,6 +45,11 @@ class TrainConfig(StageConfig):
     """Of the first iteration's targets: by weight (the paper's choice), another random order each
     time a pair is met, or the favourite permutation under the untrained model."""
 
+    permutations: int = Field(1, ge=1)
+    """In how many orders each pair is learned: where favourites are the targets, the likeliest so
+    many of their search; with `order = "random"` so many random ones an epoch. By weight there is
+    but one."""
+
     loss: Literal["seq2seq", "any_remaining"] = "seq2seq"
     """`any_remaining` counts each term of the document that is not yet written as right; it needs
     the `word` spelling."""

@@ -9,6 +9,7 @@ of its own: what is done is not done again, what was interrupted goes on from it
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from tsgen.artifact import hash_file, read_manifest, stage, stage_key, write_bes
 from tsgen.config import StageConfig
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.corpus.dataset import DataSet, judgments_fingerprint
-from tsgen.decode.favourite import FavouriteConfig, favourite_permutations
+from tsgen.decode.favourite import FavouriteConfig, best_permutations
 from tsgen.docids.term_set import TermSets
 from tsgen.progress import show
 from tsgen.queries.pairs import Pair
@@ -75,7 +76,9 @@ class _Iteration:
     previous: Sequence[Path]  # the last iteration's folder, if there is one
 
     def make(self, inputs: Mapping[str, str], cache: Path) -> Path:
-        settings = GeneratorConfig(model=self.model, train=self.config)
+        pairs = self.config.pairs.model_copy(update={"queries": None})  # `inputs` has their hash
+        train = self.config.model_copy(update={"pairs": pairs})
+        settings = GeneratorConfig(model=self.model, train=train)
         key = stage_key(KIND, settings.model_dump(mode="json"), inputs, self.seed)
         folder = cache / f"iteration-{self.config.iterations}-{key[:12]}"
         stage(
@@ -109,27 +112,49 @@ class _Iteration:
         return Generator.new(self.model, sets, self.seed)
 
     def _training(self, generator: Generator, pairs: Sequence[Pair], folder: Path) -> TrainingSet:
+        count = self.config.permutations
         if self.previous or self.config.order == "likelihood":
             config = self.config.favourite.model_copy(update={"normalise": self.config.softmax})
-            return TrainingSet(pairs, favourite_orders(generator, pairs, config, folder))
-        orders = weight_order(generator.sets, [pair.document for pair in pairs])
-        return TrainingSet(pairs, orders, shuffled=self.config.order == "random")
+            orders = favourite_orders(generator, pairs, config, folder, count)
+            return TrainingSet(_repeated(pairs, count), orders)
+        shuffled = self.config.order == "random"
+        learned = _repeated(pairs, count if shuffled else 1)
+        orders = weight_order(generator.sets, [pair.document for pair in learned])
+        return TrainingSet(learned, orders, shuffled)
 
 
 def favourite_orders(
-    generator: Generator, pairs: Sequence[Pair], config: FavouriteConfig, folder: Path
+    generator: Generator,
+    pairs: Sequence[Pair],
+    config: FavouriteConfig,
+    folder: Path,
+    count: int = 1,
 ) -> Ragged:
-    """T(D) of each pair in the model's favourite order; finished pieces are kept in `folder`."""
-    by_weight = weight_order(generator.sets, [pair.document for pair in pairs])
+    """T(D) of each pair in the model's `count` favourite orders, one row after the other (from the
+    first again where there are fewer); finished pieces are kept in `folder`."""
+    documents = [pair.document for pair in _repeated(pairs, count)]
+    by_weight = weight_order(generator.sets, documents)
     found: list[Int32] = [by_weight.values[:0]]
     for start in range(0, len(pairs), PIECE):
         show("favourite permutations", start, len(pairs))
         path = folder / f"favourites-{start:08}.npy"
         if not path.exists():
-            some = [(pair.query, pair.document) for pair in pairs[start : start + PIECE]]
-            best = favourite_permutations(generator.backbone, generator.constraint, some, config)
-            terms = np.array([term for one in best for term in one.terms], dtype=np.int32)
+            terms = _favourites(generator, pairs[start : start + PIECE], config, count)
             with write_beside(path) as beside, beside.open("wb") as file:
                 np.save(file, terms, allow_pickle=False)
         found.append(np.load(path, allow_pickle=False))
     return Ragged(by_weight.offsets, np.concatenate(found))
+
+
+def _favourites(
+    generator: Generator, pairs: Sequence[Pair], config: FavouriteConfig, count: int
+) -> Int32:
+    asked = [(pair.query, pair.document) for pair in pairs]
+    best = best_permutations(generator.backbone, generator.constraint, asked, count, config)
+    rows = [order.terms for orders in best for order in islice(cycle(orders), count)]
+    return np.array([term for row in rows for term in row], dtype=np.int32)
+
+
+def _repeated(pairs: Sequence[Pair], count: int) -> list[Pair]:
+    """Each pair so many times, one beside the other."""
+    return [pair for pair in pairs for _ in range(count)]
