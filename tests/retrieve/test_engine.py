@@ -92,7 +92,7 @@ def test_presets_are_valid(preset: str) -> None:
 
 
 def test_tsgen_has_no_table_of_its_own(folder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"\[tsgen\].*terms, model, train, decode"):
+    with pytest.raises(ConfigError, match=r"\[tsgen\].*terms, queries, model, train, decode"):
         compare(load(folder / "set"), ["tsgen"], configs={"tsgen": {"epochs": 1}})
 
 
