@@ -76,12 +76,12 @@ def test_equal_sets_take_one_place() -> None:
 
 
 def test_subsets_of_one_document_need_not_fill_the_beam() -> None:
-    # Any two of 0, 1, 2 are likelier than 3 and 4, and all of them lead to the first document.
-    corpus = word_corpus([(0, 1, 2), (3, 4, 5)])
-    backbone = Scripted(7, {(): {0: 0.25, 1: 0.24, 2: 0.23, 3: 0.22}})
+    # Any two of 0, 1, 2, 3 are likelier than 4 and 5, and all lead to the first document.
+    corpus = word_corpus([(0, 1, 2, 3), (4, 5, 6)])
+    backbone = Scripted(8, {(): {0: 0.25, 1: 0.24, 2: 0.23, 4: 0.22}})
     constraint = PostingsConstraint(corpus.arrays, corpus.spelling)
     crowded, fair = (
-        search(backbone, constraint, ["q"], 9, DecodeConfig(beam=3, per_document=most))[0]
+        search(backbone, constraint, ["q"], 9, DecodeConfig(beam=4, per_document=most))[0]
         for most in (0, 1)
     )
     assert [hit.document for hit in crowded] == [0]

@@ -1,5 +1,6 @@
 """The beam search against brute force over all permutations, on many tiny corpora."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -112,6 +113,11 @@ def test_wide_beam_equals_brute_force(case: Case, normalise: str, temperature: f
         assert list(hit.valid_documents) == holders
 
 
+def added_up(orders: Mapping[int, list[tuple[float, tuple[int, ...]]]]) -> dict[int, float]:
+    """For each document the log p of its orders together."""
+    return {d: np.logaddexp.reduce([p for p, _ in scored]) for d, scored in orders.items()}
+
+
 @some
 @given(cases())
 def test_merging_is_exact_where_the_model_sees_sets(case: Case) -> None:
@@ -120,8 +126,23 @@ def test_merging_is_exact_where_the_model_sees_sets(case: Case) -> None:
     best = {d: scored[0][0] for d, scored in orders.items()}
     check_ranking(case.search(backbone, merge="max"), best)
     check_ranking(case.search(backbone, merge="none"), best)
-    added = {d: np.logaddexp.reduce([p for p, _ in scored]) for d, scored in orders.items()}
-    check_ranking(case.search(backbone, merge="sum"), added)
+    check_ranking(case.search(backbone, merge="sum"), added_up(orders))
+
+
+@many
+@given(cases(), st.booleans())
+def test_probability_of_a_document(case: Case, one_document: bool) -> None:
+    backbone = case.backbone(sets=True)
+    orders = brute_force(case.corpus, backbone, case.query, normalise="valid")
+    how = {"merge": "sum", "normalise": "valid", "one_document": one_document}
+    found = case.search(backbone, **how)
+    check_ranking(found, added_up(orders))
+    for hit in found:  # also the terms that needed no search are shown
+        assert sorted(hit.units) == sorted(case.corpus.sets[hit.document])
+    sets = {frozenset(s) for s in case.corpus.sets}
+    if not any(one < other for one in sets for other in sets):
+        once = {frozenset(hit.units): hit.score for hit in found}  # equal sets are found together
+        assert np.logaddexp.reduce(list(once.values())) == pytest.approx(0, abs=1e-4)
 
 
 @some

@@ -32,11 +32,12 @@ class Ragged:
         """One row."""
         return self.values[self.offsets[r] : self.offsets[r + 1]]
 
-    def take(self, picks: Int) -> "Ragged":
+    def take(self, picks: Int | Int32) -> "Ragged":
         """Some of the rows, in the order of `picks`."""
-        lengths = np.diff(self.offsets)[picks]
+        starts = self.offsets[picks]
+        lengths = self.offsets[picks + 1] - starts
         offsets = np.concatenate(([0], np.cumsum(lengths)))
-        shift = np.repeat(self.offsets[:-1][picks] - offsets[:-1], lengths)
+        shift = np.repeat(starts - offsets[:-1], lengths)
         return Ragged(offsets, self.values[np.arange(offsets[-1]) + shift])
 
 
@@ -144,6 +145,10 @@ class Constraint(Protocol):
 
     def valid(self, frontier: Any) -> Int:
         """[R] the number of documents that a row can still lead to, |Y|."""
+        ...
+
+    def identifier(self, document: int) -> Sequence[int]:
+        """The numbers of all units of a document's identifier, as `units` gives them."""
         ...
 
     def decided(self, frontier: Any, rows: Int) -> Int:

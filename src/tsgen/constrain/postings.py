@@ -214,6 +214,11 @@ class PostingsConstraint:
         count: Int = frontier.documents.sizes[frontier.set_of]
         return count
 
+    def identifier(self, document: int) -> list[int]:
+        """T(D), heaviest first."""
+        terms: list[int] = self.term_sets.row(document).tolist()
+        return terms
+
     def decided(self, frontier: SetFrontier, rows: Int) -> Int:
         """[C] the document in Y where it is the only one, or -1."""
         return valid.only_document(frontier.index, frontier.documents, frontier.set_of[rows])

@@ -140,6 +140,11 @@ class SequenceTrie:
         ends = frontier.members.offsets
         return ends[frontier.high] - ends[frontier.low]
 
+    def identifier(self, document: int) -> list[int]:
+        """The labels of the document's units."""
+        labels: list[int] = self._labels.row(document).tolist()
+        return labels
+
     def decided(self, frontier: TrieFrontier, rows: Int) -> Int:
         """[C] the only document whose sequence begins with the prefix, or -1."""
         first = frontier.members.offsets[frontier.low[rows]]

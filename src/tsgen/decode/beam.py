@@ -21,7 +21,7 @@ from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged
 from tsgen.decode.candidates import Candidates, rank_within
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.expand import Wanted, compete, expand
-from tsgen.decode.found import Found, Hits, Step, Trail
+from tsgen.decode.found import Found, Hits, Step, Totals, Trail
 from tsgen.decode.merge import uncrowded
 from tsgen.decode.score import Scorer
 from tsgen.decode.select import Float
@@ -44,6 +44,22 @@ class Live:
     hidden: torch.Tensor  # [R, d]
 
 
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Hypotheses whose newest unit has just been closed, by query, best first."""
+
+    kept: Candidates
+    unit: Int  # [C] that was closed
+    frontier: Any  # with a row for each of them
+    found: Ragged  # [C] the documents that are complete or decided
+    valid: Int  # [C] |Y|
+
+    @property
+    def alive(self) -> Bool:
+        """[C] whether some document goes on."""
+        return self.valid > np.diff(self.found.offsets)
+
+
 class Beam:
     """One search for one batch of queries."""
 
@@ -57,8 +73,12 @@ class Beam:
         config: DecodeConfig,
     ) -> None:
         self._backbone, self._constraint, self._config = backbone, constraint, config
-        self._scorer = scorer
-        self._hits, self._trail = Hits(len(queries), k), Trail()
+        self._scorer, self._trail = scorer, Trail()
+        # Whether p of all that may come next adds up to 1, and is added up. See `Totals`.
+        self._sums = config.normalise == "valid" and config.merge == "sum"
+        self._hits = Hits(len(queries), k, config.orders)
+        if self._sums:
+            self._hits = Totals(len(queries), k, constraint.identifier)
         self._cache, node, hidden = backbone.encode(queries)
         self._new_nodes = 0
         rows = np.arange(len(queries))
@@ -71,24 +91,53 @@ class Beam:
         live, exact = self.start, self._config.normalise == "valid"
         frontier = self._constraint.start(len(live.query), pool, exact)
         for units in range(1, self._constraint.longest + 1):
-            wanted = self._wanted(units, look_ahead)
-            kept = self._next_units(frontier, live, wanted)
-            frontier, live = self._advance(frontier, live, kept, wanted, look_ahead)
+            wanted = self._wanted(units, look_ahead is not None)
+            closed = self._close_units(frontier, live, wanted)
+            if self._may_move_up(closed, wanted):
+                wanted = replace(wanted, sets=2 * wanted.sets)
+                closed = self._close_units(frontier, live, wanted)
+            live = self._advance(live, closed, wanted, look_ahead)
+            frontier = closed.frontier
             if not len(live.query):
                 break
         return self._hits.found(self._trail)
 
-    def _wanted(self, units: int, look_ahead: LookAhead | None) -> Wanted:
-        """B sets; more where others move up for those that are complete or have enough like them,
-        or to look ahead from."""
-        beam, constraint, merge = self._config.beam, self._constraint, self._config.merge
-        per_document = self._config.per_document
-        more = look_ahead is not None or (constraint.ends(units) and units < constraint.longest)
-        sets = 4 * beam if per_document else 2 * beam if more else beam
+    def _wanted(self, units: int, look_ahead: bool) -> Wanted:
+        """B sets; more to look ahead from, or where many are decided and leave room for others."""
+        beam, merge, per_document = self._config.beam, self._config.merge, self._config.per_document
         # No document scores more than the hypotheses that lead to it, unless paths are added up
         # later; and a worse hypothesis takes no better one's place, unless something looks ahead.
-        bounded = self._config.early_stop and merge != "sum" and look_ahead is None
+        bounded = self._config.early_stop and merge != "sum" and not look_ahead
+        sets = 2 * beam if look_ahead or self._sums else beam
         return Wanted(sets, units, beam, merge, per_document, bounded)
+
+    def _may_move_up(self, closed: Closed, wanted: Wanted) -> bool:
+        """Whether more hypotheses were to be had where complete ones leave room among the B."""
+        beam, queries, units = self._config.beam, len(self._hits), wanted.paths
+        last = units == self._constraint.longest
+        if wanted.sets > beam or last or not self._constraint.ends(units):
+            return False
+        found = np.bincount(closed.kept.query, minlength=queries)
+        alive = np.bincount(closed.kept.query[closed.alive], minlength=queries)
+        return bool(np.any((found >= wanted.sets) & (alive < beam)))
+
+    def _close_units(self, frontier: Any, live: Live, wanted: Wanted) -> Closed:
+        """The best hypotheses with one more unit, and Y ← Y ∩ Φ(t)."""
+        kept = self._next_units(frontier, live, wanted)
+        unit = self._constraint.units(frontier, kept.cursor)
+        after = self._constraint.close(frontier, kept.cursor)
+        found, valid = self._constraint.completed(after), self._constraint.valid(after)
+        if self._sums:
+            found = self._with_decided(after, found, valid)
+        return Closed(kept, unit, after, found, valid)
+
+    def _with_decided(self, frontier: Any, completed: Ragged, valid: Int) -> Ragged:
+        """Where one document is left it is found: p of all ways to go on adds up to 1."""
+        rows = np.flatnonzero((valid == 1) & (np.diff(completed.offsets) == 0))
+        documents = self._constraint.decided(frontier, rows)
+        values = np.insert(completed.values, completed.offsets[rows], documents)
+        more = np.searchsorted(rows, np.arange(len(completed.offsets)))
+        return Ragged(completed.offsets + more, values.astype(np.int32))
 
     def _next_units(self, frontier: Any, live: Live, wanted: Wanted) -> Candidates:
         """X × V: the best hypotheses with one more unit, best first. Partial spellings grow token
@@ -111,33 +160,27 @@ class Beam:
             partial = replace(partial, node=node)
 
     def _advance(
-        self,
-        frontier: Any,
-        live: Live,
-        kept: Candidates,
-        wanted: Wanted,
-        look_ahead: LookAhead | None,
-    ) -> tuple[Any, Live]:
-        """Y ← Y ∩ Φ(t); complete documents leave, the B best hypotheses with others go on."""
-        after = self._constraint.close(frontier, kept.cursor)
-        completed, valid = self._constraint.completed(after), self._constraint.valid(after)
-        unit = self._constraint.units(frontier, kept.cursor)
-        self._trail.add(Step(live.row[kept.origin], unit, kept.log_prob, valid))
+        self, live: Live, closed: Closed, wanted: Wanted, look_ahead: LookAhead | None
+    ) -> Live:
+        """Complete documents leave, the B best hypotheses with others go on."""
+        kept = closed.kept
+        self._trail.add(Step(live.row[kept.origin], closed.unit, kept.log_prob, closed.valid))
         order = np.arange(len(kept))
         if look_ahead is not None:
-            order = np.lexsort((-kept.score - look_ahead(after, kept.query), kept.query))
+            ahead = look_ahead(closed.frontier, kept.query)
+            order = np.lexsort((-kept.score - ahead, kept.query))
         if wanted.per_document:
-            document = self._constraint.decided(after, order)
+            document = self._constraint.decided(closed.frontier, order)
             order = order[uncrowded(kept.query[order], document, wanted.per_document)]
         query, score = kept.query[order], kept.score[order]
-        alive = np.flatnonzero((valid > np.diff(completed.offsets))[order])
+        alive = np.flatnonzero(closed.alive[order])
         alive = alive[rank_within(query[alive]) < self._config.beam]
-        counted = rank_within(query) < self._config.beam
+        counted = (rank_within(query) < self._config.beam) | self._sums
         counted[alive] = True
         rows = order[counted]
-        self._hits.add(query[counted], score[counted], rows, completed.take(rows), wanted.paths)
+        self._hits.add(query[counted], score[counted], rows, closed.found.take(rows), wanted.paths)
         alive = alive[self._may_rank(query[alive], score[alive], wanted)]
-        return after, self._continue(kept.take(order[alive]), order[alive])
+        return self._continue(kept.take(order[alive]), order[alive])
 
     def _may_rank(self, query: Int, score: Float, wanted: Wanted) -> Bool:
         """[R] whether a document that a hypothesis leads to may still come among the best k."""

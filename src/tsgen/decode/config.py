@@ -29,6 +29,10 @@ class DecodeConfig(StageConfig):
     subsets of one set: without a limit those of a few documents may fill the beam, and no others
     are found."""
 
+    orders: int = Field(1, ge=1)
+    """In how many orders of its terms a document is found, each with its own score; more than one
+    needs `merge = "none"`."""
+
     early_stop: bool = True
     """Drop what can no longer reach the best k. Never changes the answer; a switch for tests."""
 

@@ -1,12 +1,12 @@
 """What a search found, and how it got there."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from tsgen.constrain.constraint import Int, Ragged
+from tsgen.constrain.constraint import Bool, Int, Ragged
 from tsgen.decode.candidates import rank_within
 from tsgen.decode.select import Float
 from tsgen.records import Hit, Reason
@@ -63,21 +63,30 @@ class Trail:
         """Remember the newest step."""
         self._steps.append(step)
 
-    def found(self, document: int, score: float, steps: int, row: int) -> Found:
-        """The document that was complete at a row after so many steps."""
+    def found(
+        self, document: int, score: float, steps: int, row: int, identifier: Sequence[int] = ()
+    ) -> Found:
+        """The document that was complete at a row after so many steps, or decided: then what was
+        not generated of its `identifier` follows as it stands there, with log p = 0."""
         path: list[tuple[int, float, int]] = []
         for step in reversed(self._steps[:steps]):
             path.append((int(step.unit[row]), float(step.log_prob[row]), int(step.valid[row])))
             row = step.parent[row]
-        units, log_probs, valid = zip(*reversed(path), strict=True)
+        path.reverse()
+        rest = list(identifier)
+        for unit, *_ in path:
+            if unit in rest:  # the end of a sequence is no unit of its identifier
+                rest.remove(unit)
+        path += [(unit, 0.0, 1) for unit in rest]
+        units, log_probs, valid = zip(*path, strict=True)
         return Found(document, score, units, log_probs, valid)
 
 
 class Hits:
-    """The best k documents of each query so far; ties by document order."""
+    """The best k documents of each query so far, each in its best orders; ties by document."""
 
-    def __init__(self, queries: int, k: int) -> None:
-        self._queries, self._k = queries, k
+    def __init__(self, queries: int, k: int, orders: int = 1) -> None:
+        self._queries, self._k, self._orders = queries, k, orders
         self._query = self._document = self._steps = self._row = np.zeros(0, dtype=np.int64)
         self._score = np.zeros(0)
 
@@ -95,9 +104,10 @@ class Hits:
         self._row = np.concatenate((self._row, np.repeat(rows, times)))
         self._document = np.concatenate((self._document, completed.values))
         self._steps = np.concatenate((self._steps, np.full(len(completed.values), steps)))
-        self._best_per_document()
+        self._keep(np.lexsort((-self._score, self._document, self._query)))
+        self._merge(self._first_of_document())
         self._keep(np.lexsort((self._document, -self._score, self._query)))
-        self._keep(rank_within(self._query) < self._k)
+        self._cut()
 
     def bar(self) -> Float:
         """[Q] the k-th best score, −∞ where there are fewer than k."""
@@ -109,20 +119,62 @@ class Hits:
     def found(self, trail: Trail) -> list[list[Found]]:
         """For each query what was found, best first."""
         answers: list[list[Found]] = [[] for _ in range(self._queries)]
-        for i, query in enumerate(self._query):
-            steps, row = int(self._steps[i]), int(self._row[i])
-            hit = trail.found(int(self._document[i]), float(self._score[i]), steps, row)
-            answers[query].append(hit)
+        for i in np.flatnonzero(rank_within(self._query) < self._k):
+            document, steps, row = (int(x[i]) for x in (self._document, self._steps, self._row))
+            score, whole = float(self._score[i]), self._identifier(document)
+            hit = trail.found(document, score, steps, row, whole)
+            answers[self._query[i]].append(hit)
         return answers
 
-    def _best_per_document(self) -> None:
-        """Of several orders that led to a document keep the best."""
-        self._keep(np.lexsort((-self._score, self._document, self._query)))
-        same = np.diff(self._query, prepend=-1) == 0
-        same &= np.diff(self._document, prepend=-1) == 0
-        self._keep(~same)
+    def _first_of_document(self) -> Bool:
+        """[H] whether the hit before is of another query or document."""
+        first: Bool = np.diff(self._query, prepend=-1) != 0
+        return first | (np.diff(self._document, prepend=-1) != 0)
+
+    def _merge(self, first: Bool) -> None:
+        """Of several orders that led to a document, best first, keep the best ones."""
+        self._keep(rank_within(np.cumsum(first)) < self._orders)
+
+    def _identifier(self, document: int) -> Sequence[int]:  # noqa: ARG002
+        """What a document must have beyond the units that were generated: nothing."""
+        return ()
+
+    def _cut(self) -> None:
+        """Keep no more than the k best."""
+        self._keep(rank_within(self._query) < self._k)
 
     def _keep(self, picks: Int | np.ndarray) -> None:
         self._query, self._document = self._query[picks], self._document[picks]
         self._score, self._steps = self._score[picks], self._steps[picks]
         self._row = self._row[picks]
+
+
+class Totals(Hits):
+    """p(D | Q), the sum of p over the orders of T(D), where p of all that is valid adds up to 1.
+
+    Where one document is left all ways to go on lead to it, and their p adds up to 1: whatever
+    comes then changes nothing, so the document is found there. Its orders are told apart by where
+    that happens, which makes p(D | Q) the sum of p over all prefixes that decide for D. Nothing is
+    final before the last of them, so nothing is dropped for good either.
+    """
+
+    def __init__(self, queries: int, k: int, identifier: Callable[[int], Sequence[int]]) -> None:
+        """`identifier` gives the units of a document's identifier."""
+        super().__init__(queries, k)
+        self._units_of = identifier
+
+    def bar(self) -> Float:
+        """[Q] −∞: any document may still gain."""
+        return np.full(self._queries, -np.inf)
+
+    def _merge(self, first: Bool) -> None:
+        """Add up what led to a document; the path that gave most is shown."""
+        total = np.logaddexp.reduceat(self._score, np.flatnonzero(first))
+        self._keep(first)
+        self._score = total
+
+    def _identifier(self, document: int) -> Sequence[int]:
+        return self._units_of(document)
+
+    def _cut(self) -> None:
+        """Keep all."""
