@@ -89,6 +89,19 @@ def test_search_as_json_from_stdin(folder: Path) -> None:
     assert len(found[0]["hits"][0]["reason"]["terms"]) == 4
 
 
+def test_explain_shows_an_order_for_each_query(folder: Path) -> None:
+    command = ["explain", str(folder / "engine"), "d3", "what is sour rice", "a food"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("d3\n\nwhat is sour rice\n")
+    assert result.stdout.count(" › ") == 6  # four terms, twice
+    assert result.stdout.count("by weight -") == 2
+    result = CliRunner().invoke(app, [*command, "--json", "-"])
+    first, second = json.loads(result.stdout)["queries"]
+    assert sorted(first["terms"]) == sorted(second["terms"])
+    assert first["log_prob"] >= first["by_weight"] - 1e-4
+
+
 def test_unknown_tables_are_refused(folder: Path, tmp_path: Path) -> None:
     command = [*arguments(folder, tmp_path), "--set", "trian.epochs=1"]
     result = CliRunner().invoke(app, command)

@@ -14,6 +14,7 @@ from tsgen.cli.compare import compare
 from tsgen.cli.data import data
 from tsgen.cli.demo import demo
 from tsgen.cli.evaluate import evaluate
+from tsgen.cli.explain import explain
 from tsgen.cli.fit import fit
 from tsgen.cli.inspect import inspect
 from tsgen.cli.queries import queries
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for verb in (demo, fit, search, compare, evaluate, data, split, queries, terms, inspect):
+for verb in (demo, fit, search, explain, compare, evaluate, data, split, queries, terms, inspect):
     app.command()(verb)
 
 
