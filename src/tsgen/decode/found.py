@@ -129,7 +129,8 @@ class Hits:
     def _first_of_document(self) -> Bool:
         """[H] whether the hit before is of another query or document."""
         first: Bool = np.diff(self._query, prepend=-1) != 0
-        return first | (np.diff(self._document, prepend=-1) != 0)
+        first |= np.diff(self._document, prepend=-1) != 0
+        return first
 
     def _merge(self, first: Bool) -> None:
         """Of several orders that led to a document, best first, keep the best ones."""

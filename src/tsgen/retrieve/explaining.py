@@ -38,7 +38,8 @@ def _explain(engine: Engine, number: int, query: str) -> Explanation:
     (favourite,) = favourite_permutations(backbone, constraint, [(query, number)], config)
     prefixes = [favourite.terms[: i + 1] for i in range(len(favourite.terms))]
     by_weight = constraint.term_sets.row(number)
-    sequences = [constraint.spelling.sequence(terms) for terms in [*prefixes, by_weight]]
+    sequences = [constraint.spelling.sequence(terms) for terms in prefixes]
+    sequences.append(constraint.spelling.sequence(by_weight))
     among = constraint.alphabet if train.softmax == "docid" else None
     owner = np.zeros(len(sequences), dtype=np.int64)
     *steps, weighed = log_likelihoods(backbone, [query], owner, sequences, among)
