@@ -62,6 +62,22 @@ def test_keep_changes_nothing_for_the_nodes_kept(backbone):
     grow(backbone, random.Random(1), steps=12, width=5, keep=True)
 
 
+def test_several_tokens_at_once(backbone):
+    cache, roots, _ = backbone.encode(QUERIES)
+    node, _ = backbone.step(cache, roots[1:2], torch.tensor([5]))
+    parents = torch.cat((roots[:2], node, node))
+    paths = [[1], [2, 3, 4], [0, 6], [6]]
+    tokens = torch.tensor([token for path in paths for token in path])
+    lengths = torch.tensor([len(path) for path in paths])
+    nodes, hidden = backbone.step(cache, parents, tokens, lengths)
+    before = [(0, ()), (1, ()), (1, (5,)), (1, (5,))]
+    ends = [(query, (*start, *path)) for (query, start), path in zip(before, paths, strict=True)]
+    check(backbone, QUERIES, nodes, hidden, dict(zip(nodes.tolist(), ends, strict=True)))
+    after, hidden = backbone.step(cache, nodes, torch.tensor([7, 7, 7, 7]))
+    on = [(query, (*path, 7)) for query, path in ends]
+    check(backbone, QUERIES, after, hidden, dict(zip(after.tolist(), on, strict=True)))
+
+
 def test_one_query(backbone):
     _, prefixes = grow(backbone, random.Random(2), steps=4, width=3, queries=["white bread"])
     assert max(len(prefix) for _, prefix in prefixes.values()) >= 2  # it was ragged indeed

@@ -53,13 +53,18 @@ class ToyBackbone:
         return cache, torch.arange(len(cache)), self._hidden(cache)
 
     def step(
-        self, cache: list[tuple[str, Prefix]], parents: torch.Tensor, tokens: torch.Tensor
+        self,
+        cache: list[tuple[str, Prefix]],
+        parents: torch.Tensor,
+        tokens: torch.Tensor,
+        lengths: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         assert len(parents), "a step without rows is wasted"
-        self.rows += len(parents)
+        self.rows += len(tokens)
+        paths = tokens.split(1 if lengths is None else lengths.tolist())
         new = [
-            (cache[parent][0], (*cache[parent][1], token))
-            for parent, token in zip(parents.tolist(), tokens.tolist(), strict=True)
+            (cache[parent][0], (*cache[parent][1], *path.tolist()))
+            for parent, path in zip(parents.tolist(), paths, strict=True)
         ]
         cache.extend(new)
         return torch.arange(len(cache) - len(new), len(cache)), self._hidden(new)

@@ -35,10 +35,14 @@ class Ragged:
     def take(self, picks: Int | Int32) -> "Ragged":
         """Some of the rows, in the order of `picks`."""
         starts = self.offsets[picks]
-        lengths = self.offsets[picks + 1] - starts
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        shift = np.repeat(starts - offsets[:-1], lengths)
-        return Ragged(offsets, self.values[np.arange(offsets[-1]) + shift])
+        return spans(self.values, starts, self.offsets[picks + 1] - starts)
+
+
+def spans(values: Int32, starts: Int, lengths: Int) -> Ragged:
+    """The rows values[starts[r] : starts[r] + lengths[r]]."""
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    shift = np.repeat(starts - offsets[:-1], lengths)
+    return Ragged(offsets, values[np.arange(offsets[-1]) + shift])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,10 @@ class Allowed:
     starts: Int  # [C]
     ends: Int  # [C]
     tokens: Int32  # [E] ascending within a cursor
-    closes: Bool  # [E] whether the token completes a unit
+    closes: Bool  # [E] whether the entry completes a unit
     low: Int32  # [E] where the slice of the units it leads to begins
+    place: Int  # [E] of the token in `Constraint.spelled`; what an entry skips comes after it
+    depth: Int32  # [E] tokens spelled after it
     sure: Bool  # [C]
 
     def follow(self, cursor: Cursor, picks: Int, entries: Int) -> Cursor:
@@ -89,7 +95,7 @@ class Allowed:
         after = self.low[np.where(last, entries, entries + 1)]
         high = np.where(last, cursor.high[picks], after).astype(np.int64)
         low = self.low[entries].astype(np.int64)
-        return Cursor(cursor.row[picks], low, high, cursor.depth[picks] + 1)
+        return Cursor(cursor.row[picks], low, high, self.depth[entries].astype(np.int64))
 
 
 class Constraint(Protocol):
@@ -109,9 +115,17 @@ class Constraint(Protocol):
         """Whether some identifier has exactly that many units."""
         ...
 
-    def start(self, batch: int, pool: Ragged | None = None, exact: bool = False) -> Any:
+    @property
+    def spelled(self) -> Int32:
+        """The tokens of all units, one spelling after the other."""
+        ...
+
+    def start(
+        self, batch: int, pool: Ragged | None = None, exact: bool = False, skip: bool = False
+    ) -> Any:
         """The frontier of `batch` empty prefixes. `pool` limits each row to some documents
-        (ascending); `exact` makes every later `Allowed` sure."""
+        (ascending); `exact` makes every later `Allowed` sure; with `skip`, too, an entry goes on
+        over tokens without an alternative, as far as the constraint can."""
         ...
 
     def cursor(self, frontier: Any, rows: Int) -> Cursor:

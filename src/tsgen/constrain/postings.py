@@ -15,7 +15,7 @@ from tsgen.constrain.constraint import Allowed, Bool, Cursor, Int, Int32, Ragged
 from tsgen.constrain.documents import BITMAPS, Documents, Index
 from tsgen.constrain.kernel import fixed
 from tsgen.constrain.keys import Keys, first_equal, member_keys
-from tsgen.constrain.spelled import next_tokens
+from tsgen.constrain.spelled import Entries, next_tokens
 from tsgen.constrain.term_index import (
     TermSetArrays,
     every_document,
@@ -47,6 +47,7 @@ class SetFrontier:
     low: Int  # [S] V is the slice low:high of `ranks`, or of all ranks
     high: Int  # [S]
     ranks: Int32
+    skip: bool  # whether tokens without an alternative are passed over
 
 
 class PostingsConstraint:
@@ -76,8 +77,10 @@ class PostingsConstraint:
         self._rank_of = fixed(spelling.rank_of, np.int32)
         self._ranked = bool(np.all(self._rank_of == np.arange(len(spelling))))
         self._one_document = one_document
+        self._beginnings: dict[bool, Entries] = {}
         if list_up_to is None:
-            list_up_to = max(LIST_AT_LEAST, len(self._all_entries[0]) // LIST_SHARE)
+            firsts = len(self._all_entries(False).tokens)
+            list_up_to = max(LIST_AT_LEAST, firsts // LIST_SHARE)
         self._list_up_to = list_up_to
         self._index = make_index(sets, heavy)
         self._by_length = np.bincount(np.diff(self._offsets))
@@ -108,7 +111,14 @@ class PostingsConstraint:
         """Whether some document has exactly that many terms."""
         return units <= self.longest and bool(self._by_length[units])
 
-    def start(self, batch: int, pool: Ragged | None = None, exact: bool = False) -> SetFrontier:
+    @property
+    def spelled(self) -> Int32:
+        """The tokens of all terms, by rank."""
+        return self._spelled[1]
+
+    def start(
+        self, batch: int, pool: Ragged | None = None, exact: bool = False, skip: bool = False
+    ) -> SetFrontier:
         """Algorithm 1's initial X = ∅, Y = all documents or the row's pool, V = all their terms."""
         index = self._index._replace(limit=UNLIMITED) if exact else self._index
         if pool is None:
@@ -117,13 +127,13 @@ class PostingsConstraint:
             if exact and not self._all_used:  # then V is to be listed without the unused terms
                 ends = np.array([0, self.documents])
                 documents = these_documents(Ragged(ends, np.arange(self.documents, dtype=np.int32)))
-            return self._frontier(index, set_of, keys, documents, exact)
+            return self._frontier(index, set_of, keys, documents, exact, skip)
         sums = np.zeros((len(pool.values) + 1, 2), dtype=np.uint64)
         np.cumsum(member_keys(pool.values), axis=0, out=sums[1:])
         # Scaled, because the sum for documents {3, 5} must not look like the one for terms {3, 5}.
         keys = (sums[pool.offsets[1:]] - sums[pool.offsets[:-1]]) * np.uint64(0x2545F4914F6CDD1D)
-        documents = these_documents(pool)
-        return self._frontier(index, np.arange(batch, dtype=np.int64), keys, documents, exact)
+        set_of, documents = np.arange(batch, dtype=np.int64), these_documents(pool)
+        return self._frontier(index, set_of, keys, documents, exact, skip)
 
     def cursor(self, frontier: SetFrontier, rows: Int) -> Cursor:
         """Cursors at the beginning of the rows' next term."""
@@ -138,22 +148,24 @@ class PostingsConstraint:
         sure = ~unlisted | self._is_root(frontier)
         whole = unlisted & (cursor.depth == 0)
         if whole.all() and len(cursor):
-            return self._first_tokens(len(cursor), sure)
-        own = cursor.take(~whole)
-        starts, ends, tokens, closes, low = next_tokens(
-            *self._spelled, frontier.ranks, unlisted[~whole], own.low, own.high, own.depth
+            return self._first_tokens(len(cursor), sure, frontier.skip)
+        own, plain = cursor.take(~whole), unlisted[~whole]
+        entries = next_tokens(
+            *self._spelled, frontier.ranks, plain, own.low, own.high, own.depth, frontier.skip
         )
         if not whole.any():
-            return Allowed(starts, ends, tokens, closes, low, sure)
-        shared = self._first_tokens(len(cursor), sure)
-        shared.starts[~whole] = starts + len(shared.tokens)
-        shared.ends[~whole] = ends + len(shared.tokens)
+            return Allowed(*entries, sure)
+        shared = self._first_tokens(len(cursor), sure, frontier.skip)
+        shared.starts[~whole] = entries.starts + len(shared.tokens)
+        shared.ends[~whole] = entries.ends + len(shared.tokens)
         return Allowed(
             shared.starts,
             shared.ends,
-            np.concatenate((shared.tokens, tokens)),
-            np.concatenate((shared.closes, closes)),
-            np.concatenate((shared.low, low)),
+            np.concatenate((shared.tokens, entries.tokens)),
+            np.concatenate((shared.closes, entries.closes)),
+            np.concatenate((shared.low, entries.low)),
+            np.concatenate((shared.place, entries.place)),
+            np.concatenate((shared.depth, entries.depth)),
             sure,
         )
 
@@ -196,7 +208,8 @@ class PostingsConstraint:
         )
         narrowed = narrowed._replace(listed=fixed(narrowed.listed, np.int32))
         exact = frontier.index.limit == UNLIMITED
-        return self._frontier(frontier.index, set_of, keys[leaders], narrowed, exact)
+        keys = keys[leaders]
+        return self._frontier(frontier.index, set_of, keys, narrowed, exact, frontier.skip)
 
     def completed(self, frontier: SetFrontier) -> Ragged:
         """For each row the documents with T(D) = X, even where others continue."""
@@ -223,19 +236,21 @@ class PostingsConstraint:
         """[C] the document in Y where it is the only one, or -1."""
         return valid.only_document(frontier.index, frontier.documents, frontier.set_of[rows])
 
-    @cached_property
-    def _all_entries(self) -> tuple[Int32, Bool, Int32]:
-        """Tokens, closes and low of the entries with which any term begins."""
-        none, zero = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
-        everything = np.array([len(self.spelling)], dtype=np.int64)
-        plain = np.ones(1, dtype=np.bool_)
-        entries = next_tokens(*self._spelled, fixed(none, np.int32), plain, zero, everything, zero)
-        return entries[2:]
+    def _all_entries(self, skip: bool) -> Entries:
+        """The entries with which any term begins."""
+        if skip not in self._beginnings:
+            none, zero = fixed(np.zeros(0), np.int32), np.zeros(1, dtype=np.int64)
+            everything, plain = zero + len(self.spelling), np.ones(1, dtype=np.bool_)
+            self._beginnings[skip] = next_tokens(
+                *self._spelled, none, plain, zero, everything, zero, skip
+            )
+        return self._beginnings[skip]
 
-    def _first_tokens(self, cursors: int, sure: Bool) -> Allowed:
-        tokens, closes, low = self._all_entries
+    def _first_tokens(self, cursors: int, sure: Bool, skip: bool) -> Allowed:
+        every = self._all_entries(skip)
         starts = np.zeros(cursors, dtype=np.int64)
-        return Allowed(starts, np.full_like(starts, len(tokens)), tokens, closes, low, sure)
+        ends = np.full_like(starts, len(every.tokens))
+        return Allowed(*every._replace(starts=starts, ends=ends), sure)
 
     def _is_root(self, frontier: SetFrontier) -> bool:
         """Whether nothing narrows the choice yet: then every term of a document is valid."""
@@ -250,7 +265,13 @@ class PostingsConstraint:
         return self._with_length[held]
 
     def _frontier(
-        self, index: Index, set_of: Int, keys: Keys, documents: Documents, exact: bool
+        self,
+        index: Index,
+        set_of: Int,
+        keys: Keys,
+        documents: Documents,
+        exact: bool,
+        skip: bool,
     ) -> SetFrontier:
         few = documents.form != BITMAPS
         if not exact:
@@ -258,7 +279,7 @@ class PostingsConstraint:
         low = np.zeros(len(few), dtype=np.int64)
         high, none = np.full_like(low, len(self.spelling)), fixed(np.zeros(0), np.int32)
         listed = np.zeros_like(few)
-        return SetFrontier(index, set_of, keys, documents, few, listed, low, high, none)
+        return SetFrontier(index, set_of, keys, documents, few, listed, low, high, none, skip)
 
     def _list_terms(self, frontier: SetFrontier, sets: Int) -> None:
         """V ← ∪ {T(D) : D ∈ Y} \\ X for these sets, where Y is small and it was not done before."""

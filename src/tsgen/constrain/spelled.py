@@ -1,9 +1,23 @@
 """The tokens that may follow a partial spelling, read off a sorted list of units."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tsgen.constrain.constraint import Bool, Int, Int32
 from tsgen.constrain.kernel import kernel
+
+
+class Entries(NamedTuple):
+    """The fields of `Allowed` that spellings determine."""
+
+    starts: Int
+    ends: Int
+    tokens: Int32
+    closes: Bool
+    low: Int32
+    place: Int
+    depth: Int32
 
 
 @kernel
@@ -15,12 +29,13 @@ def next_tokens(
     low: Int,
     high: Int,
     depth: Int,
-) -> tuple[Int, Int, Int32, Bool, Int32]:
+    skip: bool,
+) -> Entries:
     """The distinct tokens at place `depth` of the units low:high of each cursor.
 
     `offsets` and `tokens` spell every unit, in the order of the spellings. A cursor's units are a
-    slice of `ranks`, or where `plain` the units low:high themselves. Returns starts, ends, tokens,
-    closes and low as in `Allowed`.
+    slice of `ranks`, or where `plain` the units low:high themselves. With `skip` an entry goes on
+    over all tokens that its units have in common.
     """
     size = len(low)
     starts, ends = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
@@ -29,19 +44,38 @@ def next_tokens(
         room += high[c] - low[c]
     found = np.empty(room, dtype=np.int32)
     closes = np.empty(room, dtype=np.bool_)
-    first = np.empty(room, dtype=np.int32)
+    first, after = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
+    places = np.empty(room, dtype=np.int64)
     end = 0
     for c in range(size):
         starts[c] = end
-        last = np.int32(-1)
-        for i in range(low[c], high[c]):
+        i = low[c]
+        while i < high[c]:
             unit = i if plain[c] else np.int64(ranks[i])
             place = offsets[unit] + depth[c]
-            if end == starts[c] or tokens[place] != last:
-                last = tokens[place]
-                found[end] = last
-                closes[end] = place + 1 == offsets[unit + 1]
-                first[end] = i
-                end += 1
+            token, begin, last = tokens[place], i, unit
+            i += 1
+            while i < high[c]:
+                other = i if plain[c] else np.int64(ranks[i])
+                if tokens[offsets[other] + depth[c]] != token:
+                    break
+                last = other
+                i += 1
+            spelled = depth[c] + 1
+            if skip:
+                spelled = _common(offsets, tokens, unit, last, spelled)
+            found[end], first[end], places[end], after[end] = token, begin, place, spelled
+            closes[end] = offsets[unit] + spelled == offsets[unit + 1]
+            end += 1
         ends[c] = end
-    return starts, ends, found[:end], closes[:end], first[:end]
+    return Entries(starts, ends, found[:end], closes[:end], first[:end], places[:end], after[:end])
+
+
+@kernel
+def _common(offsets: Int, tokens: Int32, unit: np.int64, other: np.int64, depth: int) -> int:
+    """How many tokens two units have in common, if they have `depth` at least."""
+    if unit == other:
+        return int(offsets[unit + 1] - offsets[unit])
+    while tokens[offsets[unit] + depth] == tokens[offsets[other] + depth]:
+        depth += 1
+    return depth

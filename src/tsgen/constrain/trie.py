@@ -71,11 +71,17 @@ class SequenceTrie:
         """Whether some sequence has exactly that many units."""
         return units <= self.longest and bool(self._units[units])
 
+    @property
+    def spelled(self) -> Int32:
+        """The tokens of all sequences, in their order."""
+        return self._tokens
+
     def start(
         self,
         batch: int,
         pool: Ragged | None = None,
         exact: bool = False,  # noqa: ARG002 - a trie is exact always
+        skip: bool = False,  # noqa: ARG002 - hypotheses compete in tokens: each is a unit to show
     ) -> TrieFrontier:
         """Empty prefixes, each of all sequences or of those of its pool."""
         low, high = np.zeros(batch, dtype=np.int64), np.full(batch, len(self._offsets) - 1)
@@ -93,7 +99,7 @@ class SequenceTrie:
         """The tokens that may come next."""
         plain = np.full(len(cursor), frontier.ranks is None)
         ranks = self._rank_of[:0] if frontier.ranks is None else frontier.ranks
-        starts, ends, tokens, closes, low = next_tokens(
+        entries = next_tokens(
             self._offsets,
             self._tokens,
             fixed(ranks, np.int32),
@@ -101,9 +107,12 @@ class SequenceTrie:
             cursor.low,
             cursor.high,
             cursor.depth,
+            False,
         )
-        closes = np.isin(tokens, self._closers) if self._closers else np.ones_like(closes)
-        return Allowed(starts, ends, tokens, closes, low, np.ones(len(cursor), dtype=np.bool_))
+        closes = np.ones_like(entries.closes)
+        if self._closers:
+            closes = np.isin(entries.tokens, self._closers)
+        return Allowed(*entries._replace(closes=closes), np.ones(len(cursor), dtype=np.bool_))
 
     def leads(self, frontier: TrieFrontier, cursor: Cursor) -> Bool:  # noqa: ARG002
         """Always: what is allowed here is valid."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged
+from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged, spans
 from tsgen.decode.candidates import Candidates, rank_within
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.expand import Wanted, compete, expand
@@ -89,7 +89,8 @@ class Beam:
     ) -> list[list[Found]]:
         """Algorithm 1: the best documents for each query; `pool` limits each to some documents."""
         live, exact = self.start, self._config.normalise == "valid"
-        frontier = self._constraint.start(len(live.query), pool, exact)
+        # Over what is valid, a token without an alternative has log p = 0: it needs no model.
+        frontier = self._constraint.start(len(live.query), pool, exact, skip=exact)
         for units in range(1, self._constraint.longest + 1):
             wanted = self._wanted(units, look_ahead is not None)
             closed = self._close_units(frontier, live, wanted)
@@ -204,9 +205,12 @@ class Beam:
         return Live(chosen.query, chosen.score, rows, node, hidden)
 
     def _step(self, candidates: Candidates) -> tuple[torch.Tensor, torch.Tensor]:
-        self._new_nodes += len(candidates)
-        tokens = torch.from_numpy(candidates.token).to(candidates.node.device)
-        return self._backbone.step(self._cache, candidates.node, tokens)
+        unread, device = candidates.unread, candidates.node.device
+        spelled = spans(self._constraint.spelled, candidates.place, unread).values
+        self._new_nodes += len(spelled)
+        tokens = torch.from_numpy(spelled.astype(np.int64)).to(device)
+        lengths = torch.from_numpy(unread).to(device) if len(spelled) > len(unread) else None
+        return self._backbone.step(self._cache, candidates.node, tokens, lengths)
 
 
 def _bar(kept: Candidates, wanted: Wanted, queries: int) -> Float:

@@ -12,13 +12,14 @@ from tsgen.decode.select import Float
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Sorted by query. The `token` is read by the cursor but not yet by the model: it is to be
+    """Sorted by query. Some tokens are read by the cursor but not yet by the model: they are to be
     appended to `node` if the candidate is chosen."""
 
     query: Int  # [C]
     origin: Int  # [C] the live hypothesis that it continues
     cursor: Cursor
-    token: Int  # [C]
+    place: Int  # [C] where these tokens begin in `Constraint.spelled`
+    unread: Int  # [C] and how many they are
     score: Float  # [C]
     log_prob: Float  # [C] of the unit so far
     node: torch.Tensor  # [C]
@@ -29,9 +30,9 @@ class Candidates:
     @staticmethod
     def unspelled(query: Int, cursor: Cursor, score: Float, node: torch.Tensor) -> "Candidates":
         """Hypotheses that have not begun to spell their next unit."""
-        nothing = np.full(len(query), -1, dtype=np.int64)
-        origin = np.arange(len(query))
-        return Candidates(query, origin, cursor, nothing, score, np.zeros(len(query)), node)
+        nothing, origin = np.zeros(len(query), dtype=np.int64), np.arange(len(query))
+        log_prob = np.zeros(len(query))
+        return Candidates(query, origin, cursor, nothing, nothing, score, log_prob, node)
 
     def take(self, picks: Int | Bool) -> "Candidates":
         """Some of the candidates, in the order of `picks`."""
@@ -39,7 +40,8 @@ class Candidates:
             self.query[picks],
             self.origin[picks],
             self.cursor.take(picks),
-            self.token[picks],
+            self.place[picks],
+            self.unread[picks],
             self.score[picks],
             self.log_prob[picks],
             self.node[torch.from_numpy(picks).to(self.node.device)],
@@ -56,7 +58,8 @@ class Candidates:
             np.concatenate([part.query for part in parts]),
             np.concatenate([part.origin for part in parts]),
             Cursor.join([part.cursor for part in parts]),
-            np.concatenate([part.token for part in parts]),
+            np.concatenate([part.place for part in parts]),
+            np.concatenate([part.unread for part in parts]),
             np.concatenate([part.score for part in parts]),
             np.concatenate([part.log_prob for part in parts]),
             torch.cat([part.node for part in parts]),

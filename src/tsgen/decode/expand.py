@@ -1,6 +1,6 @@
 """One more token: the best valid continuations of every query's partial spellings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -77,9 +77,13 @@ def _candidates(
     cursor = block.allowed.follow(partial.cursor, picks, entries)
     with np.errstate(invalid="ignore"):  # −∞ − (−∞), where the prefix was impossible already
         log_prob = np.where(np.isneginf(score), score, continued.log_prob + score - continued.score)
-    token = block.allowed.tokens[entries].astype(np.int64)
-    candidates = Candidates(
-        continued.query, continued.origin, cursor, token, score, log_prob, continued.node
+    candidates = replace(
+        continued,
+        cursor=cursor,
+        place=block.allowed.place[entries],
+        unread=cursor.depth - continued.cursor.depth,
+        score=score,
+        log_prob=log_prob,
     )
     unsure = np.flatnonzero(~block.allowed.sure[picks])
     if not len(unsure):

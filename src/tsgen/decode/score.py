@@ -101,7 +101,10 @@ class Scorer:
         self, hidden: torch.Tensor, allowed: Allowed, rows: slice
     ) -> tuple[NDArray[np.float32], Int32, Float]:
         wanted, column = self._distinct(allowed.tokens)
-        scores = self._backbone.logits(hidden, wanted.to(hidden.device))
+        if 2 * len(wanted) > self._outputs:  # then gathering their vectors costs more than it saves
+            scores, column = self._backbone.logits(hidden), allowed.tokens
+        else:
+            scores = self._backbone.logits(hidden, wanted.to(hidden.device))
         logits = self._scaled(scores).cpu().numpy()
         starts, ends = allowed.starts[rows], allowed.ends[rows]
         return logits, column, valid_normaliser(logits, starts, ends, column)

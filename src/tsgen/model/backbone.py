@@ -28,9 +28,17 @@ class Backbone(Protocol):
         ...
 
     def step(
-        self, cache: Any, parents: torch.Tensor, tokens: torch.Tensor
+        self,
+        cache: Any,
+        parents: torch.Tensor,
+        tokens: torch.Tensor,
+        lengths: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Append `tokens` [R] to `parents` [R]: the new nodes [R] and hidden states [R, d]."""
+        """Append `tokens` [R] to `parents` [R]: the new nodes [R] and hidden states [R, d].
+
+        With `lengths` [R] so many tokens, path after path in `tokens`, are appended to each parent
+        at once, and the nodes and hidden states are those of the last ones.
+        """
         ...
 
     def keep(self, cache: Any, nodes: torch.Tensor) -> torch.Tensor:

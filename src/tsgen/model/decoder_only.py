@@ -35,9 +35,11 @@ class DecoderOnly(HFBackbone):
         return self._open(*self._prompts(queries))
 
     @torch.no_grad()
-    def step(self, cache: Reading, parents: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, cache: Reading, parents: Tensor, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Append `tokens` [R] to `parents` [R]: the new nodes [R] and hidden states [R, d]."""
-        cache.rows = cache.tree.extend(parents)
+        cache.rows = cache.tree.extend(parents, lengths)
         states = self._parts.decoder(
             inputs_embeds=self.symbols.read(tokens)[:, None],
             attention_mask=cache.self_mask(),
@@ -45,7 +47,7 @@ class DecoderOnly(HFBackbone):
             past_key_values=cache.states,
             use_cache=True,
         ).last_hidden_state
-        return cache.rows.nodes, self._finish(states.squeeze(1))
+        return cache.rows.ends(self._finish(states.squeeze(1)))
 
     def forward(
         self, queries: Sequence[str], targets: Tensor, tokens: Tensor | None = None

@@ -49,7 +49,9 @@ class HFBackbone(nn.Module):
         """The number of the tokenizer's pieces, or of terms."""
         return self.symbols.size
 
-    def step(self, cache: Any, parents: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, cache: Any, parents: Tensor, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Append `tokens` [R] to `parents` [R]: the new nodes [R] and hidden states [R, d]."""
         raise NotImplementedError
 

@@ -111,10 +111,12 @@ class Mini(nn.Module):
         return cache, rows.nodes, self._decode(cache, rows, self.start.expand(len(queries), -1))
 
     @torch.no_grad()
-    def step(self, cache: MiniCache, parents: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, cache: MiniCache, parents: Tensor, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Append `tokens` [R] to `parents` [R]: the new nodes [R] and hidden states [R, d]."""
-        rows = cache.tree.extend(parents)
-        return rows.nodes, self._decode(cache, rows, self.table(tokens))
+        rows = cache.tree.extend(parents, lengths)
+        return rows.ends(self._decode(cache, rows, self.table(tokens)))
 
     def keep(self, cache: MiniCache, nodes: Tensor) -> Tensor:
         """Forget everything but the paths of `nodes` [R]; returns their new numbers [R]."""

@@ -28,10 +28,12 @@ class Seq2Seq(HFBackbone):
         return self._open(*self._read(queries))
 
     @torch.no_grad()
-    def step(self, cache: Encoded, parents: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, cache: Encoded, parents: Tensor, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Append `tokens` [R] to `parents` [R]: the new nodes [R] and hidden states [R, d]."""
-        cache.rows = cache.tree.extend(parents)
-        return cache.rows.nodes, self._decode(cache, self.symbols.read(tokens))
+        cache.rows = cache.tree.extend(parents, lengths)
+        return cache.rows.ends(self._decode(cache, self.symbols.read(tokens)))
 
     def forward(
         self, queries: Sequence[str], targets: Tensor, tokens: Tensor | None = None

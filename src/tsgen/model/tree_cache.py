@@ -5,7 +5,7 @@ slots from its root to itself; a step gathers the paths of its rows right-aligne
 token is in the last column whatever the depth, and relative positions hold in ragged batches.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -23,11 +23,18 @@ class Rows:
     mask: Tensor | None  # [R, L] True where the row has a token; None if no row is shorter than L
     depths: Tensor  # [R] int64 tokens before this one
     queries: Tensor  # [R] int64 the query each row belongs to
+    last: Tensor | None = None  # the rows that end a path, where paths are longer than a row
 
     @property
     def length(self) -> int:
         """L, the longest path."""
         return self.slots.shape[1]
+
+    def ends(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """The nodes that end a path, and their hidden states out of those of all rows [R, d]."""
+        if self.last is None:
+            return self.nodes, hidden
+        return self.nodes[self.last], hidden[self.last]
 
 
 class TreeCache:
@@ -55,9 +62,16 @@ class TreeCache:
         depths = torch.arange(len(queries), device=lengths.device) - starts[queries]
         return self._append(depths, queries, parents=None)
 
-    def extend(self, parents: Tensor) -> Rows:
-        """One child for each of `parents` [R]; a parent may occur several times."""
-        return self._append(self._depths[parents] + 1, self._queries[parents], parents)
+    def extend(self, parents: Tensor, lengths: Tensor | None = None) -> Rows:
+        """One child for each of `parents` [R]; a parent may occur several times. With `lengths` [R]
+        a path of so many nodes for each; the rows are all nodes, path after path."""
+        if lengths is None:
+            return self._append(self._depths[parents] + 1, self._queries[parents], parents)
+        owner, ends = parents.repeat_interleave(lengths), lengths.cumsum(0)
+        starts = (ends - lengths).repeat_interleave(lengths)
+        place = torch.arange(len(owner), device=parents.device) - starts
+        depths = self._depths[owner] + 1 + place
+        return replace(self._append(depths, self._queries[owner], owner, place), last=ends - 1)
 
     def write(self, layer: int, rows: Rows, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Store the rows' new keys and values [R, heads, size]; return those of their whole paths.
@@ -91,7 +105,11 @@ class TreeCache:
         self._count = len(kept)
         return renumbered[nodes]
 
-    def _append(self, depths: Tensor, queries: Tensor, parents: Tensor | None) -> Rows:
+    def _append(
+        self, depths: Tensor, queries: Tensor, parents: Tensor | None, place: Tensor | None = None
+    ) -> Rows:
+        """New nodes with these parents; `place` [R] is how many of the rows before a row are on its
+        path, between its parent and itself."""
         first, self._count = self._count, self._count + len(depths)
         nodes = torch.arange(first, self._count, device=depths.device)
         longest = int(depths.max()) + 1 if len(depths) else 1
@@ -102,6 +120,10 @@ class TreeCache:
         else:
             self._paths[first : self._count] = self._paths[parents]
             self._paths[nodes, depths] = nodes.to(torch.int32)
+        if place is not None:
+            for back in range(1, int(place.max()) + 1):
+                later = nodes[place >= back]
+                self._paths[later, depths[place >= back] - back] = (later - back).to(torch.int32)
         self._depths[first : self._count] = depths
         self._queries[first : self._count] = queries
         slots, mask = self._right_aligned(nodes, depths, longest)
