@@ -3,14 +3,15 @@
 import torch
 from torch import Tensor
 
+IGNORED = -100  # no column: a place of padding
+
 
 def seq2seq_loss(scores: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
     """−log p of the targets [B, T], as columns of the scores [B, T, V]: the mean over all tokens
     where `mask` [B, T]."""
-    losses = torch.nn.functional.cross_entropy(
-        scores.transpose(1, 2), targets, reduction="none"
-    )  # [B, T]
-    return losses[mask].mean()
+    # Rows of scores, one after the other: a softmax across a transposed axis is five times slower.
+    right = targets.masked_fill(~mask, IGNORED).flatten()  # [B · T]
+    return torch.nn.functional.cross_entropy(scores.flatten(0, 1), right, ignore_index=IGNORED)
 
 
 def any_remaining_loss(scores: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
