@@ -88,6 +88,23 @@ def test_subsets_of_one_document_need_not_fill_the_beam() -> None:
     assert sorted(hit.document for hit in fair) == [0, 1]
 
 
+def test_the_probability_of_a_document_is_known_when_it_is_decided() -> None:
+    # 0 is in both documents, every other term decides. Over what is valid p is 3/8, 2/8, 1/8 and
+    # 2/8, and after 0 it is 1/4, 1/4 and 1/2. Nothing but 0 is ever read by the model.
+    corpus = word_corpus([(0, 1, 2), (0, 3)])
+    backbone = Scripted(5, {(): {0: 0.3, 1: 0.2, 2: 0.1, 3: 0.2}, (0,): {1: 0.1, 2: 0.1, 3: 0.2}})
+    constraint = PostingsConstraint(corpus.arrays, corpus.spelling)
+    config = DecodeConfig(normalise="valid", merge="sum")
+    first, second = search(backbone, constraint, ["q"], 2, config)[0]
+    assert np.exp(first.score) == pytest.approx(2 / 8 + 1 / 8 + 3 / 8 * (1 / 4 + 1 / 4))
+    assert np.exp(second.score) == pytest.approx(2 / 8 + 3 / 8 * 1 / 2)
+    assert backbone.rows == 1
+    # What was generated on the path that gave most, then the rest of the set.
+    assert (first.document, first.units, first.valid_documents) == (0, (1, 0, 2), (1, 1, 1))
+    assert (second.document, second.units, second.valid_documents) == (1, (3, 0), (1, 1))
+    assert np.exp(second.log_probs) == pytest.approx([2 / 8, 1])
+
+
 def test_early_stop_saves_steps() -> None:
     corpus = word_corpus([(0,), (1, 2, 3, 4, 5)])
     backbone = Scripted(7, {(): {0: 0.98}})

@@ -211,11 +211,28 @@ def test_pool_limits_the_search(case: Case, data: st.DataObject) -> None:
     check_ranking(found, {d: orders[d][0][0] for d in pool})
 
 
+@some
+@given(cases(), st.integers(1, 4), st.integers(1, 9))
+def test_narrow_beam_finds_no_more_than_the_probability_of_a_document(
+    case: Case, beam: int, k: int
+) -> None:
+    backbone, how = case.backbone(sets=True), {"normalise": "valid", "merge": "sum"}
+    found = case.search(backbone, k, beam=beam, **how)
+    whole = added_up(brute_force(case.corpus, backbone, case.query, normalise="valid"))
+    assert 0 < len(found) <= k
+    for hit in found:
+        assert hit.score <= whole[hit.document] + 1e-4
+        assert sorted(hit.units) == sorted(case.corpus.sets[hit.document])
+    order = [(-hit.score, hit.document) for hit in found]
+    assert order == sorted(order)
+
+
 @settings(many, max_examples=50)
-@given(cases(), st.integers(1, 4), st.integers(1, 3))
-def test_queries_do_not_disturb_each_other(case: Case, beam: int, batch: int) -> None:
+@given(cases(), st.integers(1, 4), st.integers(1, 3), st.booleans())
+def test_queries_do_not_disturb_each_other(case: Case, beam: int, batch: int, added: bool) -> None:
     backbone, queries = case.backbone(), ["a", "b", "c"]
-    config = DecodeConfig(beam=beam, batch=batch)
+    how = {"normalise": "valid", "merge": "sum"} if added else {}
+    config = DecodeConfig(beam=beam, batch=batch, **how)
     together = search(backbone, case.constraint(), queries, 5, config)
     for query, found in zip(queries, together, strict=True):
         assert search(backbone, case.constraint(), [query], 5, config) == [found]
