@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from decoding_kit.measure import OurSearch, peak_gigabytes, summary
+from decoding_kit.measure import SEARCHES, OurSearch, peak_gigabytes, summary
 from decoding_kit.synthetic import TERMS, ZipfSets, zipf_sets
 from tsgen.constrain.constraint import Ragged
 from tsgen.constrain.postings import PostingsConstraint
@@ -49,18 +49,17 @@ class Leaning:
 
 
 def growth(
-    cache: Path, sizes: list[tuple[int, int]], beams: list[int], queries: int, threads: int
+    cache: Path, documents: int, n: int, beams: list[int], queries: int, threads: int
 ) -> list[dict[str, Any]]:
-    """A row of figures for each size and beam; sets are written before by a process of its own."""
-    rows: list[dict[str, Any]] = []
-    for documents, n in sizes:
-        _alone(_write, cache, documents, n)
-        rows += _alone(_measure, cache, documents, n, beams, queries, threads)
-        for row in rows[-len(beams) :]:
-            print(
-                f"  {documents:>9,} × {n}, beam {row['beam']:>3}: {row['seconds']:.3f} s, "
-                f"{row['constraint_share']:.1%} in the constraint, {row['peak_gb']:.2f} GB"
-            )
+    """A row of figures for each search and beam; the sets are written by a process of its own."""
+    _alone(_write, cache, documents, n)
+    rows = _alone(_measure, cache, documents, n, beams, queries, threads)
+    for row in rows:
+        print(
+            f"  {documents:>9,} × {n}, beam {row['beam']:>3}, {row['search']}: "
+            f"{row['seconds']:.3f} s, {row['constraint_share']:.1%} in the constraint, "
+            f"{row['peak_gb']:.2f} GB"
+        )
     return rows
 
 
@@ -86,23 +85,27 @@ def _measure(
             "documents": documents,
             "n": n,
             "beam": beam,
-            **_one_beam(backbone, constraint, sets, beam, queries),
+            "search": kind,
+            **_asked(backbone, constraint, sets, beam, kind, queries),
             "disk_gb": sets.nbytes / 2**30,
             "peak_gb": peak_gigabytes(),
         }
         for beam in beams
+        for kind in ("full", "sum")
     ]
 
 
-def _one_beam(
-    backbone: Leaning, constraint: PostingsConstraint, sets: ZipfSets, beam: int, queries: int
+def _asked(
+    backbone: Leaning,
+    constraint: PostingsConstraint,
+    sets: ZipfSets,
+    beam: int,
+    kind: str,
+    queries: int,
 ) -> dict[str, float]:
     """The first query compiles and warms up; it is not counted."""
-    searching, rng = (
-        OurSearch(backbone, constraint, DecodeConfig(beam=beam)),
-        np.random.default_rng(1),
-    )
-    found = 0
+    searching = OurSearch(backbone, constraint, DecodeConfig(beam=beam, **SEARCHES[kind]))
+    rng, found = np.random.default_rng(1), 0
     for number in range(queries + 1):
         target = int(rng.integers(len(sets)))
         backbone.lean(sets, target, rng)

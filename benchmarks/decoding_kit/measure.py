@@ -12,6 +12,14 @@ from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import Found
 from tsgen.decode.search import search
 
+# The definitions of a document's score that are measured. The first is the paper's, its equal sets
+# merged; the last one adds up the probabilities of all orders that the beam meets.
+SEARCHES: dict[str, dict[str, Any]] = {
+    "full": {},
+    "valid": {"normalise": "valid"},
+    "sum": {"normalise": "valid", "merge": "sum"},
+}
+
 
 class Timed:
     """Anything, with the time of all calls from outside taken by method."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from decoding_kit.measure import OurSearch, summary
+from decoding_kit.measure import SEARCHES, OurSearch, summary
 from decoding_kit.training import trained_mini
 from tsgen.constrain.postings import PostingsConstraint
 from tsgen.corpus.dataset import DataSet
@@ -59,16 +59,17 @@ def open_settings(folder: Path, cache: Path, steps: dict[str, int], queries: int
     return settings
 
 
-def latency(setting: Setting, config: DecodeConfig) -> dict[str, Any]:
+def latency(setting: Setting, beam: int, kind: str) -> dict[str, Any]:
     """Seconds a query, and where they go; the first query is asked once before, to warm up."""
+    config = DecodeConfig(beam=beam, **SEARCHES[kind])
     searching = OurSearch(setting.backbone, setting.constraint, config)
     searching.search(setting.queries[0], K)
     found: Answers = [searching.search(query, K) for query in setting.queries]
-    row = {"spelling": setting.kind, "beam": config.beam, "log_p": config.normalise}
+    row = {"spelling": setting.kind, "beam": beam, "search": kind}
     row |= summary(searching.times[1:]) | quality(found, setting.relevant)
     row["documents_found"] = float(np.mean([len(hits) for hits in found]))
     print(
-        f"  {setting.kind}, beam {config.beam}, log p over {config.normalise}: "
+        f"  {setting.kind}, beam {beam}, {kind}: "
         f"{row['seconds']:.3f} s a query, {row['constraint_share']:.1%} in the constraint"
     )
     return row

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from tsgen.config import StageConfig
+from tsgen.decode.config import DecodeConfig
 from tsgen.decode.favourite import FavouriteConfig
 from tsgen.model.mini import MiniConfig
 
@@ -60,6 +61,9 @@ class TrainConfig(StageConfig):
     pairs: PairsConfig = PairsConfig()
     favourite: FavouriteConfig = FavouriteConfig()
 
+    validation: DecodeConfig = DecodeConfig(beam=10, normalise="docid")
+    """How validation queries are searched."""
+
     batch_size: int = Field(64, ge=1)
     epochs: int = Field(10, ge=0)
     learning_rate: float = Field(5e-4, gt=0)
@@ -70,5 +74,4 @@ class TrainConfig(StageConfig):
 
     validate_every: int = Field(500, ge=1)  # steps
     validation_queries: int = Field(200, ge=1)
-    validation_beam: int = Field(10, ge=1)
     patience: int = Field(4, ge=1)  # validations without a better M@10

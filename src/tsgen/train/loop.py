@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from tsgen.constrain.constraint import Int, Ragged
-from tsgen.decode.config import DecodeConfig
 from tsgen.decode.search import search
 from tsgen.errors import ConfigError
 from tsgen.queries.pairs import Pair
@@ -111,8 +110,8 @@ def mean_reciprocal_rank(
     generator: Generator, validation: Validation, config: TrainConfig
 ) -> float:
     """M@10 of the validation queries by constrained decoding with a small beam."""
-    decode = DecodeConfig(beam=config.validation_beam, normalise=config.softmax)
-    found = search(generator.backbone, generator.constraint, validation.queries, DEPTH, decode)
+    parts = generator.backbone, generator.constraint
+    found = search(*parts, validation.queries, DEPTH, config.validation)
     total = 0.0
     for hits, answers in zip(found, validation.answers, strict=True):
         ranks = (rank for rank, hit in enumerate(hits, 1) if hit.document in answers)
