@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -155,7 +156,7 @@ class Tiny:
         )
         return DecoderOnly(GPT2LMHeadModel(config), self.tokenizer())
 
-    def mini(self, terms: list[str] | None = None, copying: bool = False) -> Mini:
+    def mini(self, terms: list[str] | None = None, **changes: Any) -> Mini:
         config = MiniConfig(
             heads=4,
             inner=2 * self.width,
@@ -163,7 +164,7 @@ class Tiny:
             spelling="subword" if terms is None else "word",
             positions=POSITIONS,
             dropout=0.0,
-            copying=copying,
+            **changes,
         )
         encoder = BertModel(
             bert_config(self.vocabulary, self.width, self.layers), add_pooling_layer=False

@@ -30,6 +30,15 @@ def test_mini_round_trip(tmp_path, spelling):
     assert not list((tmp_path / "m").glob(".*"))
 
 
+def test_mini_with_other_terms(tmp_path):
+    before = FAMILIES["mini-word"]()
+    before.save(tmp_path)
+    after = Mini.load(tmp_path, ["egg", "white bread", "never seen"])
+    assert after.output_size == 3
+    same = before.table(torch.tensor([TERMS.index("egg"), TERMS.index("white bread")]))
+    assert_close(after.table(torch.tensor([0, 1])), same)
+
+
 def test_mini_without_its_weights(tmp_path):
     mini().save(tmp_path)
     (tmp_path / "model.safetensors").unlink()

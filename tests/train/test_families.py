@@ -1,6 +1,7 @@
 """Every family of backbones learns twenty documents by heart, in each spelling it has."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,8 +39,8 @@ def trained(family: str, folder: Path, **changes: object) -> Generator:
     return one
 
 
-def recall_at_1(one: Generator) -> float:
-    decode = DecodeConfig(beam=10, normalise="docid")
+def recall_at_1(one: Generator, **changes: Any) -> float:
+    decode = DecodeConfig(**{"beam": 10, "normalise": "docid"} | changes)
     queries = [pair.query for pair in PAIRS]
     found = search(one.backbone, one.constraint, queries, 1, decode)
     return float(np.mean([hits[0].document == p.document for hits, p in zip(found, PAIRS)]))  # noqa: B905
@@ -86,6 +87,12 @@ def _check_saving(one: Generator, folder: Path) -> None:
 )
 def test_other_settings_learn_too(tmp_path: Path, changes: dict[str, object]) -> None:
     assert recall_at_1(trained("mini-word", tmp_path, **changes)) >= 0.9
+
+
+def test_a_few_terms_are_enough_to_search_over_valid_ones(tmp_path: Path) -> None:
+    changes = {"loss": "any_remaining", "order": "random", "other_documents": 8, "first_tokens": 3}
+    one = trained("mini-word-set", tmp_path, **changes, epochs=270)
+    assert recall_at_1(one, normalise="valid", merge="sum") == 1.0
 
 
 def test_frozen_embeddings_stay(tmp_path: Path) -> None:

@@ -28,6 +28,13 @@ def test_any_remaining_term_is_right() -> None:
     assert any_remaining_loss(SCORES, TARGETS, MASK).item() == pytest.approx(expected)
 
 
+def test_of_the_first_tokens_only() -> None:
+    first = SCORES[:, :1]
+    assert seq2seq_loss(first, TARGETS, MASK).item() == pytest.approx(-np.log([0.3, 0.5]).mean())
+    expected = -np.log([0.1 + 0.2 + 0.3, 0.2 + 0.5]).mean()
+    assert any_remaining_loss(first, TARGETS, MASK).item() == pytest.approx(expected)
+
+
 def test_padding_gets_no_gradient() -> None:
     for loss in (seq2seq_loss, any_remaining_loss):
         scores = SCORES.clone().requires_grad_()

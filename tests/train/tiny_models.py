@@ -53,6 +53,7 @@ def _by_words(make: Callable[[], TrainableBackbone]) -> TrainableBackbone:
 HF = {"t5": TINY.t5, "bart": TINY.bart, "bert2bert": TINY.bert2bert, "llama": TINY.llama}
 FAMILIES: dict[str, Callable[[], TrainableBackbone]] = {
     "mini-word": lambda: TINY.mini(list(term_sets().vocabulary)),
+    "mini-word-set": lambda: TINY.mini(list(term_sets().vocabulary), decoder="set"),
     "mini-subword": TINY.mini,
     **HF,
     **{f"{name}-word": partial(_by_words, make) for name, make in HF.items()},

@@ -1,4 +1,9 @@
-"""The small backbone's decoder: pre-norm layers, run on whole targets or step by step."""
+"""The small backbone's decoder: pre-norm layers, run on whole targets or step by step.
+
+A layer's states look at what was written so far: at the states of the tokens before them (a usual
+decoder, which knows their order), or at vectors that say nothing but which tokens they are. Then
+all that a state can know of them is their set.
+"""
 
 from dataclasses import dataclass
 
@@ -66,9 +71,10 @@ class DecoderLayer(nn.Module):
         keys, values = self.cross_memory(encoded).chunk(2, dim=-1)
         return Memory(self._split(keys), self._split(values), mask[:, None, None, :])
 
-    def forward(self, states: Tensor, memory: Memory) -> Tensor:
-        """All positions of the targets at once: states [Q, T, d], causal."""
-        query, key, value = self.self_in(self.norms[0](states)).chunk(3, dim=-1)
+    def forward(self, states: Tensor, memory: Memory, written: Tensor | None = None) -> Tensor:
+        """All positions of the targets at once: states [Q, T, d], causal. They look at one another,
+        or at what was `written` [Q, T, d]."""
+        query, key, value = self._look(states, written)
         seen = functional.scaled_dot_product_attention(
             self._split(query), self._split(key), self._split(value), is_causal=True
         )
@@ -85,10 +91,12 @@ class DecoderLayer(nn.Module):
         rows: Rows,
         groups: Groups,
         memory: Memory,
+        written: Tensor | None = None,
     ) -> Tensor:
-        """One new token a row: states [R, d]."""
-        fused = self.self_in(self.norms[0](states)).view(len(states), 3, self.heads, -1)
-        query, key, value = fused.unbind(1)  # each [R, heads, size]
+        """One new token a row: states [R, d], and what was `written` [R, d], if they look at it."""
+        query, key, value = (
+            part.view(len(states), self.heads, -1) for part in self._look(states, written)
+        )
         keys, values = tree.write(layer, rows, key, value)
         mask = None if rows.mask is None else rows.mask[:, None, None, :]
         seen = functional.scaled_dot_product_attention(query[:, :, None], keys, values, mask)
@@ -96,6 +104,17 @@ class DecoderLayer(nn.Module):
         asked = groups.spread(self._ask(states))
         states = states + self.cross_out(groups.collect(self._cross(asked, memory)))
         return states + self._feed_forward(states)
+
+    def _look(self, states: Tensor, written: Tensor | None) -> tuple[Tensor, ...]:
+        """The queries of the states, and keys and values of what they look at, all [..., d]."""
+        if written is None:
+            parts: tuple[Tensor, ...] = self.self_in(self.norms[0](states)).chunk(3, dim=-1)
+            return parts
+        width = states.shape[-1]
+        weight, bias = self.self_in.weight, self.self_in.bias
+        query = functional.linear(self.norms[0](states), weight[:width], bias[:width])
+        held = functional.linear(self.norms[0](written), weight[width:], bias[width:])
+        return query, *held.chunk(2, dim=-1)
 
     def _ask(self, states: Tensor) -> Tensor:
         query: Tensor = self.cross_query(self.norms[1](states))

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Self, cast
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -44,6 +45,9 @@ class MiniConfig(StageConfig):
     query_tokens: int = 64
     positions: int = 256
     copying: bool = False  # whether the decoder can point at the query's words
+    decoder: Literal["sequence", "set"] = "sequence"
+    """What p(next | X) knows of X: the sequence, or the set only. Then equal sets reached in
+    different orders are equal hypotheses, and to merge them is exact. Needs one symbol a term."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,11 @@ class Mini(nn.Module):
             raise ConfigError(f"heads = {config.heads}: expected a divisor of the width {width}")
         if (config.spelling == "word") != (pieces is not None):
             raise ConfigError(f"spelling {config.spelling!r}: `word`, and only it, needs terms")
+        if config.decoder == "set" and config.spelling != "word":
+            raise ConfigError(
+                f"decoder = 'set' with spelling = {config.spelling!r}: a term's pieces have an "
+                "order. Set model.spelling=word or model.decoder=sequence."
+            )
         encoder.pooler = None  # made for whole sentences, never used here
         self.config, self.encoder, self.tokenizer = config, encoder, tokenizer
         embeddings = encoder.get_input_embeddings()
@@ -144,9 +153,9 @@ class Mini(nn.Module):
         inputs = torch.cat(
             (self.start.expand(len(targets), 1, -1), self.table(targets[:, :-1])), dim=1
         )
-        states = inputs + self.positions.weight[: targets.shape[1]]
+        states, written = self._start(inputs, self.positions.weight[: targets.shape[1]])
         for layer, memory in zip(self.layers, memories, strict=True):
-            states = layer(states, memory)
+            states = layer(states, memory, written)
         hidden = self.norm(states)
         if self.copy is not None and pointed is not None:
             hidden = self.copy(hidden, pointed)
@@ -168,8 +177,9 @@ class Mini(nn.Module):
             beside.write_text(json.dumps(self.config.model_dump(), indent=1) + "\n")
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Read what `save` wrote."""
+    def load(cls, folder: Path, terms: Sequence[str] | None = None) -> Self:
+        """Read what `save` wrote; `terms` replace the symbols that it wrote, if it spells by word:
+        their vectors are composed from the same pieces."""
         auto: Any = import_module("transformers")
 
         try:
@@ -183,6 +193,8 @@ class Mini(nn.Module):
             raise ArtifactError(
                 f"{folder}: not a saved mini backbone ({error}). Train it again or check the path."
             ) from None
+        if terms is not None and config.spelling == "word":
+            weights |= _symbols(word_pieces(tokenizer, terms))
         model = cls(config, encoder, tokenizer, _saved_pieces(weights))
         model.load_state_dict(weights)
         return model.eval()
@@ -203,21 +215,37 @@ class Mini(nn.Module):
             return memories, None
         return memories, self.copy.remember(encoded, self.table.pieces(inputs["input_ids"]), mask)
 
+    def _start(self, inputs: Tensor, places: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The first layer's states, and what they look at instead of at one another. A state that
+        is to know the set only starts from the number of terms, the same for all orders."""
+        if self.config.decoder == "set":
+            return self.start + places.expand_as(inputs), inputs
+        return inputs + places, None
+
     def _each_layer(self) -> Iterator[DecoderLayer]:
         return iter(cast(Iterable[DecoderLayer], self.layers))
 
     def _decode(self, cache: MiniCache, rows: Rows, inputs: Tensor) -> Tensor:
         """Run one token a row [R, d] through the decoder."""
         groups = Groups.of(rows.queries, cache.queries)
-        states = inputs + self.positions(rows.depths)
+        states, written = self._start(inputs, self.positions(rows.depths))
         for number, (layer, memory) in enumerate(
             zip(self._each_layer(), cache.memories, strict=True)
         ):
-            states = layer.step(states, number, cache.tree, rows, groups, memory)
+            states = layer.step(states, number, cache.tree, rows, groups, memory, written)
         hidden: Tensor = self.norm(states)
         if self.copy is None or cache.pointed is None:
             return hidden
         return groups.collect(self.copy(groups.spread(hidden), cache.pointed))
+
+
+def _symbols(pieces: Ragged) -> dict[str, Tensor]:
+    """The terms' pieces as they are saved among weights."""
+    offsets, values = pieces.offsets.astype(np.int64), pieces.values.astype(np.int32)
+    return {
+        "table._offsets": torch.from_numpy(offsets),
+        "table._values": torch.from_numpy(values),
+    }
 
 
 def _saved_pieces(weights: dict[str, Tensor]) -> Ragged | None:

@@ -58,6 +58,14 @@ class TrainConfig(StageConfig):
     softmax: Literal["docid", "full"] = "docid"
     """What p is normalised over, here and in decoding: tokens of identifiers, or all outputs."""
 
+    other_documents: int = Field(0, ge=0)
+    """Instead of all tokens of identifiers, p is normalised over those of the batch's documents and
+    of so many others, drawn anew for each batch; 0: over all. Pays where there are many terms."""
+
+    first_tokens: int = Field(0, ge=0)
+    """Only so many tokens of each target are learned; 0: all. A search over valid terms asks for no
+    more once one document is left, which takes few terms."""
+
     pairs: PairsConfig = PairsConfig()
     favourite: FavouriteConfig = FavouriteConfig()
 

@@ -52,6 +52,18 @@ class Generator:
             return cls.of(Mini.load(folder), sets)
         return cls.of(load_saved(folder, query_tokens), sets)
 
+    @classmethod
+    def adapted(cls, folder: Path, sets: TermSets) -> Self:
+        """A saved `mini` that spells by word, with the terms of other sets as its symbols: their
+        vectors are composed of pieces that it knows."""
+        backbone = Mini.load(folder, list(sets.vocabulary))
+        if backbone.spelling != "word":
+            raise ConfigError(
+                f"{folder}: it spells terms by subwords; expected one with spelling 'word', which "
+                "alone can take other terms as its symbols."
+            )
+        return cls.of(backbone, sets)
+
     @property
     def encoder(self) -> Any:
         """The part that reads queries; it holds the input embeddings."""

@@ -11,12 +11,11 @@ import torch
 
 from tsgen.constrain.constraint import Int, Ragged
 from tsgen.decode.search import search
-from tsgen.errors import ConfigError
 from tsgen.queries.pairs import Pair
 from tsgen.train.config import TrainConfig
 from tsgen.train.examples import Validation
 from tsgen.train.generator import Generator
-from tsgen.train.loss import LOSSES
+from tsgen.train.objective import Objective
 from tsgen.train.targets import Targets, batches
 from tsgen.training_loop import Report, TrainingLoop, shard
 
@@ -70,20 +69,10 @@ class _Batches:
     def __init__(
         self, generator: Generator, training: TrainingSet, config: TrainConfig, seed: int
     ) -> None:
-        spelling, alphabet = generator.constraint.spelling, generator.constraint.alphabet
-        if config.loss == "any_remaining" and len(spelling.tokens) > len(spelling):
-            raise ConfigError(
-                "train.loss = 'any_remaining' needs one token a term, but terms are spelled by "
-                "subwords; set model.spelling=word or train.loss=seq2seq."
-            )
-        self._backbone, self._pairs = generator.backbone, training.pairs
+        self._objective, self._pairs = Objective(generator, config), training.pairs
+        spelling = generator.constraint.spelling
         self._targets = Targets(spelling, training.orders, training.shuffled)
-        self._loss, self._size, self._seed = LOSSES[config.loss], config.batch_size, seed
-        self._columns = torch.arange(generator.backbone.output_size)  # token → column of the scores
-        self._symbols: torch.Tensor | None = None
-        if config.softmax == "docid":
-            self._symbols = torch.from_numpy(alphabet.astype(np.int64))
-            self._columns[self._symbols] = torch.arange(len(alphabet))
+        self._size, self._seed = config.batch_size, seed
         queries = np.array([len(pair.query) for pair in training.pairs], dtype=np.int64)
         self._lengths = self._targets.lengths() + queries // CHARACTERS
         self.per_epoch = -(-len(training.pairs) // config.batch_size)
@@ -93,13 +82,9 @@ class _Batches:
         """The loss of one step's batch."""
         epoch, at = divmod(step, self.per_epoch)
         rows = shard(self._epoch(epoch)[at])
-        found = self._targets.batch(rows, np.random.default_rng((self._seed, 1, step)))
-        tokens, mask = (torch.from_numpy(part) for part in found)
-        device = next(self._backbone.parameters()).device
-        symbols = None if self._symbols is None else self._symbols.to(device)
-        queries = [self._pairs[row].query for row in rows]
-        scores = self._backbone(queries, tokens.to(device), symbols)  # [B, T, symbols]
-        return self._loss(scores, self._columns[tokens].to(device), mask.to(device))
+        rng = np.random.default_rng((self._seed, 1, step))
+        targets = self._targets.batch(rows, rng)
+        return self._objective([self._pairs[row].query for row in rows], *targets, rng)
 
     def _new_epoch(self, epoch: int) -> list[Int]:
         rng = np.random.default_rng((self._seed, 0, epoch))

@@ -1,4 +1,7 @@
-"""The two losses, over scores that predict every token of a target from the tokens before it."""
+"""The two losses, over scores that predict every token of a target from the tokens before it.
+
+Scores [B, K, V] may be of the first K of a target's T tokens only.
+"""
 
 import torch
 from torch import Tensor
@@ -7,10 +10,10 @@ IGNORED = -100  # no column: a place of padding
 
 
 def seq2seq_loss(scores: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
-    """−log p of the targets [B, T], as columns of the scores [B, T, V]: the mean over all tokens
+    """−log p of the targets [B, T], as columns of the scores [B, K, V]: the mean over all tokens
     where `mask` [B, T]."""
     # Rows of scores, one after the other: a softmax across a transposed axis is five times slower.
-    right = targets.masked_fill(~mask, IGNORED).flatten()  # [B · T]
+    right = targets.masked_fill(~mask, IGNORED)[:, : scores.shape[1]].flatten()  # [B · K]
     return torch.nn.functional.cross_entropy(scores.flatten(0, 1), right, ignore_index=IGNORED)
 
 
@@ -19,10 +22,11 @@ def any_remaining_loss(scores: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
 
     One token is one term: the terms that remain at a target's place t are those at t and after it.
     """
-    length = targets.shape[1]
-    right = scores.gather(2, targets[:, None, :].expand(-1, length, -1))  # [B, T, T]
-    remains = torch.ones(length, length, dtype=torch.bool, device=scores.device).triu()
+    first, length = scores.shape[1], targets.shape[1]
+    right = scores.gather(2, targets[:, None, :].expand(-1, first, -1))  # [B, K, T]
+    remains = torch.ones(first, length, dtype=torch.bool, device=scores.device).triu()
     right = right.masked_fill(~(remains & mask[:, None, :]), -torch.inf)
+    mask = mask[:, :first]
     losses = torch.logsumexp(scores, -1)[mask] - torch.logsumexp(right[mask], -1)
     return losses.mean()
 
