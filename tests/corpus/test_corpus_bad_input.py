@@ -116,11 +116,12 @@ def test_an_empty_corpus_is_refused_even_if_bad_records_are_skipped(beir: Beir) 
 
 
 def test_a_folder_that_is_no_data_set(tmp_path: Path) -> None:
-    (tmp_path / "notes.md").touch()
+    (tmp_path / "notes.pdf").touch()
     (tmp_path / "images").mkdir()
-    with pytest.raises(
-        DataError, match=r"not a data set\. Found: images/, notes\.md\. Expected one of"
-    ):
+    expected = (
+        r"Found: images/, notes\.pdf\. Expected one of: .*BEIR.*MS MARCO.*NQ320K.*text files, \.md"
+    )
+    with pytest.raises(DataError, match=rf"not a data set\. {expected}"):
         load(tmp_path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import Field
 
 from tsgen.config import StageConfig
-from tsgen.corpus import beir, msmarco, nq320k
+from tsgen.corpus import beir, msmarco, nq320k, text_folder
 from tsgen.corpus.hf import hf
 from tsgen.corpus.irds import irds
 from tsgen.corpus.lines import stem_and_format
@@ -27,6 +27,7 @@ FOLDERS: Mapping[str, Callable[[Path, Columns | None], Layout | None]] = {
     beir.LOOKS_LIKE: beir.beir_folder,
     msmarco.LOOKS_LIKE: msmarco.msmarco_folder,
     nq320k.LOOKS_LIKE: nq320k.nq320k_folder,
+    text_folder.LOOKS_LIKE: text_folder.text_folder,  # the last: many a data set has a README
 }
 
 
@@ -88,7 +89,7 @@ def _folder(folder: Path, columns: Columns | None) -> Layout:
             return layout
     raise DataError(
         f"{folder}: not a data set. Found: {_list(folder)}. "
-        f"Expected one of: {'; '.join(FOLDERS)}; all may be .gz or .zst. "
+        f"Expected one of: {'; '.join(FOLDERS)}. All but text files may be .gz or .zst. "
         "For other names, give the documents file itself, or describe the set in a .toml file."
     )
 
@@ -96,8 +97,11 @@ def _folder(folder: Path, columns: Columns | None) -> Layout:
 def _described(path: Path) -> Layout:
     """The set that a TOML file describes; its paths are relative to the file."""
     described, here = DataFile.from_toml(path), path.parent
+    documents, columns = here / described.documents, described.columns
     return Layout(
-        document_table(here / described.documents, described.columns),
+        _folder(documents, columns).documents
+        if documents.is_dir()
+        else document_table(documents, columns),
         [query_file(here / name) for name in described.queries],
         {split: qrels_file(here / name) for split, name in described.judgments.items()},
     )
@@ -133,6 +137,7 @@ def _list(folder: Path, most: int = 10) -> str:
 
 
 _EXPECTED = (
-    "a data folder (BEIR, MS MARCO, NQ320K), a documents file (.jsonl, .csv, .tsv; plain, .gz or "
-    ".zst), a .toml file that describes a set, irds:NAME, hf:NAME, or stdlib:. Check the path."
+    "a data folder (BEIR, MS MARCO, NQ320K), a folder of text or Markdown files, a documents file "
+    "(.jsonl, .csv, .tsv; plain, .gz or .zst), a .toml file that describes a set, irds:NAME, "
+    "hf:NAME, or stdlib:. Check the path."
 )

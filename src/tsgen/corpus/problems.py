@@ -10,11 +10,12 @@ ADVICE = "Correct it, or go on without such records with --skip-bad (in Python: 
 
 
 class BadRecord(Exception):
-    """Raised while one record is read: what kind of problem it is, what was found and expected."""
+    """Raised while one record is read: what kind of problem it is, what was found and expected;
+    and its place (file, line), where that is not the record's in its source."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, place: tuple[str, int] | None = None) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind, self.place = kind, place
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,8 @@ class Source(Generic[T]):
             try:
                 record = self.make(raw)
             except BadRecord as bad:
-                problems.report(Problem(bad.kind, self.name, line, str(bad)))
+                file, line = bad.place or (self.name, line)
+                problems.report(Problem(bad.kind, file, line, str(bad)))
                 continue
             if record is not None:
                 yield line, record

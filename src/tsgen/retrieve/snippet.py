@@ -1,5 +1,6 @@
 """What to show of a hit: the stretch of its text with most of the query's words, marked."""
 
+import re
 from collections.abc import Set
 from dataclasses import dataclass
 
@@ -29,7 +30,8 @@ def mark(text: str, keys: Set[str], splitter: Splitter) -> Marked:
 
 def snippet(text: str, keys: Set[str], splitter: Splitter, width: int = 160) -> Marked:
     """About `width` characters of a text: those with the most different words of the query, the
-    first such stretch; cut between words."""
+    first such stretch, on one line; cut between words."""
+    text = re.sub(r"\s*\n\s*", " ", text)
     words = splitter.split(text)
     wanted = [(w.start, w.end, key) for w in words if (key := splitter.key(w.text)) in keys]
     starts = [0, *(start for start, _, _ in wanted)]
