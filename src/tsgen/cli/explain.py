@@ -10,7 +10,7 @@ from tsgen.cli.common import JsonOption, results_console, write_json
 
 def explain(
     engine: Annotated[
-        Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit wrote.")
+        Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit or index wrote.")
     ],
     document: Annotated[
         str, typer.Argument(metavar="DOCUMENT", help="Its id, as tsgen search prints it.")

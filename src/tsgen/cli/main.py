@@ -16,6 +16,7 @@ from tsgen.cli.demo import demo
 from tsgen.cli.evaluate import evaluate
 from tsgen.cli.explain import explain
 from tsgen.cli.fit import fit
+from tsgen.cli.index import index
 from tsgen.cli.inspect import inspect
 from tsgen.cli.queries import queries
 from tsgen.cli.search import search
@@ -31,7 +32,21 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for verb in (demo, fit, search, explain, compare, evaluate, data, split, queries, terms, inspect):
+VERBS = (
+    demo,
+    index,
+    fit,
+    search,
+    explain,
+    compare,
+    evaluate,
+    data,
+    split,
+    queries,
+    terms,
+    inspect,
+)
+for verb in VERBS:
     app.command()(verb)
 
 

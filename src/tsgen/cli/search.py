@@ -11,7 +11,7 @@ from tsgen.cli.common import JsonOption, results_console, write_json
 
 def search(
     engine: Annotated[
-        Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit wrote.")
+        Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit or index wrote.")
     ],
     query: Annotated[
         str, typer.Argument(metavar="QUERY", help="A question; - reads one a line from stdin.")

@@ -57,7 +57,7 @@ def select_terms(
     The same inputs skip the work; an interrupted run goes on after its last finished piece. What
     is trained for the weights is kept in `cache`, by default the usual place for this data set.
     """
-    kind, options = _kind(config)
+    _, options = _kind(config)
     resolved = config.model_copy(update={"options": options.model_dump(mode="json")})
 
     def work(folder: Path) -> None:
@@ -66,9 +66,17 @@ def select_terms(
         _write(term_sets(candidates, selection), selection, folder)
         remove_pieces(folder)
 
-    inputs = _inputs(data, kind)
+    inputs = terms_inputs(data, config)
     stage(out, work, kind=KIND, config=resolved, inputs=inputs, seed=seed, keep_pieces=True)
     return TermSets.load(out)
+
+
+def terms_inputs(data: DataSet, config: TermsConfig) -> dict[str, str]:
+    """Hashes of what the term sets depend on: judgments only if their weights are trained."""
+    trains = weights_kind(config.weights).trains
+    splits = [split for split in ("train", "dev") if trains and split in data.splits]
+    judged = {split: judgments_fingerprint(data, split) for split in splits}
+    return {"documents": data.fingerprint} | judged
 
 
 def weigh(
@@ -103,12 +111,6 @@ def summary(folder: Path) -> dict[str, int]:
 def _kind(config: TermsConfig) -> tuple[WeightsKind, StageConfig]:
     kind = weights_kind(config.weights)
     return kind, kind.config.from_mapping(config.options, source=f"settings of {kind.name!r}")
-
-
-def _inputs(data: DataSet, kind: WeightsKind) -> dict[str, str]:
-    splits = [split for split in ("train", "dev") if kind.trains and split in data.splits]
-    judged = {split: judgments_fingerprint(data, split) for split in splits}
-    return {"documents": data.fingerprint} | judged
 
 
 def _show(documents: int) -> None:

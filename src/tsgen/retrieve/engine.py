@@ -84,7 +84,7 @@ class Engine:
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
-        """Open the folder that `tsgen fit` or `save` wrote."""
+        """Open the folder that `tsgen fit`, `tsgen index` or `save` wrote."""
         folder = Path(folder)
         if (folder / MANIFEST).is_file() or not (folder / SETTINGS).is_file():
             open_artifact(folder, KIND)
@@ -116,5 +116,6 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ArtifactError(
-            f"{path}: {error.strerror}; expected an engine that `tsgen fit` wrote. Check the path."
+            f"{path}: {error.strerror}; expected an engine that `tsgen fit` or `tsgen "
+            "index` wrote. Check the path."
         ) from None

@@ -14,7 +14,7 @@ from tsgen.corpus.dataset import (
     judgments_fingerprint,
     watched_documents,
 )
-from tsgen.docids.stage import TermsConfig, select_terms
+from tsgen.docids.stage import TermsConfig, select_terms, terms_inputs
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
 from tsgen.retrieve.engine import KIND, EngineConfig, write_engine
@@ -56,7 +56,7 @@ def trained_stages(
     data: DataSet, config: EngineConfig, seed: int, cache: Path
 ) -> tuple[Path, list[Path]]:
     """The folders in `cache` of the term sets and of every iteration; makes those missing."""
-    terms = _terms_folder(data, config.terms, seed, cache)
+    terms = terms_folder(data, config.terms, seed, cache)
     if not terms.exists():
         require_backbone(config.model)  # before the work on terms, which may take hours
     select_terms(data, config.terms, terms, seed, cache)
@@ -80,8 +80,9 @@ def _pairs(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> Pairs
     return pairs.model_copy(update={"queries": str(made / QUERIES)})
 
 
-def _terms_folder(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> Path:
-    key = stage_key("terms", config.model_dump(mode="json"), _inputs(data), seed)
+def terms_folder(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> Path:
+    """Where in `cache` term sets are kept; all engines with the same ones share them."""
+    key = stage_key("terms", config.model_dump(mode="json"), terms_inputs(data, config), seed)
     return cache / f"terms-{key[:12]}"
 
 

@@ -1,0 +1,114 @@
+"""From documents to an engine without training: terms → a pre-trained generator with these terms as
+its symbols → one folder.
+
+The term sets are a stage in the cache, shared with `fit_engine`. What is done is not done again,
+and what was interrupted goes on.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tsgen.artifact import hash_file, hash_strings, stage
+from tsgen.config import StageConfig
+from tsgen.corpus.dataset import DataSet, cache_folder_of, watched_documents
+from tsgen.decode.config import DecodeConfig
+from tsgen.docids.stage import TermsConfig, select_terms, terms_config
+from tsgen.errors import ConfigError
+from tsgen.model.mini import CONFIG_FILE, ENCODER_FOLDER, WEIGHTS_FILE, MiniConfig
+from tsgen.progress import show
+from tsgen.retrieve.engine import KIND, EngineConfig, write_engine
+from tsgen.retrieve.fitting import terms_folder
+from tsgen.terms.weights import weights_kind, weights_names
+from tsgen.train.config import MINI, ModelConfig
+from tsgen.train.generator import Generator
+from tsgen.train.iterate import MODEL
+
+_EXPECTED = "expected what `tsgen pretrain` wrote, or `model` of an engine with model.spelling=word"
+
+
+class IndexConfig(StageConfig):
+    """The settings of an engine that is not trained."""
+
+    terms: TermsConfig
+    decode: DecodeConfig
+
+
+def index_config(tables: Mapping[str, Mapping[str, Any]]) -> IndexConfig:
+    """From the tables of a settings file: [terms] (and that of its weights), [decode]. Weights that
+    learn from queries are refused."""
+    terms = terms_config(tables)
+    if weights_kind(terms.weights).trains:
+        others = ", ".join(name for name in weights_names() if not weights_kind(name).trains)
+        raise ConfigError(
+            f"terms.weights = {terms.weights!r}: these learn from queries, and an index is made "
+            f"without training; expected one of: {others}. To train an engine, use `tsgen fit`."
+        )
+    decode = DecodeConfig.from_mapping(tables.get("decode", {}), source="[decode]")
+    return IndexConfig(terms=terms, decode=decode)
+
+
+def index_documents(
+    data: DataSet, config: IndexConfig, model: Path | None, out: Path, cache: Path | None = None
+) -> None:
+    """Make the engine `out` of a data set's documents and the generator in the folder `model`,
+    unless it was made from the same inputs."""
+    generator = require_generator(model)
+    inputs = {"documents": data.fingerprint, "model": _hash(generator)}
+
+    def work(folder: Path) -> None:
+        _make(data, config, generator, folder, cache_folder_of(data, cache))
+
+    stage(out, work, kind=KIND, config=config, inputs=inputs)
+
+
+def require_generator(folder: Path | None) -> Path:
+    """The folder, if it holds a generator that can take over any corpus's terms."""
+    if folder is None:
+        raise ConfigError(
+            "no generator given: the weights that are to come with the package are not there yet. "
+            f"Add --model FOLDER; {_EXPECTED}."
+        )
+    if not (folder / CONFIG_FILE).is_file():
+        inside = folder / MODEL
+        advice = f"Give {inside}." if (inside / CONFIG_FILE).is_file() else "Check the path."
+        raise ConfigError(f"{folder}: no file {CONFIG_FILE} in it; {_EXPECTED}. {advice}")
+    spelling = _saved_config(folder / CONFIG_FILE).spelling
+    if spelling != "word":
+        raise ConfigError(f"{folder}: a generator that spells by {spelling}; {_EXPECTED}.")
+    return folder
+
+
+def _saved_config(path: Path) -> MiniConfig:
+    try:
+        values = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise ConfigError(f"{path}: not valid JSON ({error}); {_EXPECTED}.") from None
+    return MiniConfig.from_mapping(values, source=f"{path}")
+
+
+def _make(data: DataSet, config: IndexConfig, model: Path, folder: Path, cache: Path) -> None:
+    """Fill `folder`; the term sets are kept in `cache`."""
+    terms = terms_folder(data, config.terms, 0, cache)
+    sets = select_terms(data, config.terms, terms, cache=cache)
+    show(f"giving the generator {len(sets.vocabulary):,} terms", 0)
+    generator = Generator.adapted(model, sets)
+    settings = EngineConfig(
+        terms=config.terms,
+        model=ModelConfig(backbone=MINI, **_saved_config(model / CONFIG_FILE).model_dump()),
+        decode=config.decode,
+    )
+    write_engine(folder, generator, settings, watched_documents(data))
+
+
+def _hash(model: Path) -> str:
+    """Of the weights, and of the settings and the tokenizer that go with them."""
+    encoder = sorted(path for path in (model / ENCODER_FOLDER).rglob("*") if path.is_file())
+    try:
+        return hash_strings(
+            *(hash_file(path) for path in (model / WEIGHTS_FILE, model / CONFIG_FILE, *encoder))
+        )
+    except OSError as error:
+        raise ConfigError(f"{error.filename}: {error.strerror}; {_EXPECTED}.") from None
