@@ -110,7 +110,13 @@ def refused(folder: Path, model: Path | None, message: str) -> None:
 def test_no_model(folder: Path, tmp_path: Path) -> None:
     refused(folder, None, r"not there yet\. Add --model FOLDER; expected what `tsgen pretrain`")
     refused(folder, tmp_path, r"no file mini\.json in it; .* Check the path")
-    refused(folder, folder / "engine", r"no file mini\.json in it; .* Give .*engine/model\.")
+
+
+def test_the_generator_of_another_engine(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "tea.md").write_text("# The fresh tea\n")
+    index_documents(load(tmp_path), config_of(), folder / "engine", tmp_path / "engine", folder)
+    (hits,) = Engine.load(tmp_path / "engine").search(["tea"])
+    assert [hit.document_id for hit in hits] == ["tea.md"]
 
 
 def test_a_model_that_cannot_take_other_terms(folder: Path, tmp_path: Path) -> None:

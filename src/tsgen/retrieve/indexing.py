@@ -26,7 +26,7 @@ from tsgen.train.config import MINI, ModelConfig
 from tsgen.train.generator import Generator
 from tsgen.train.iterate import MODEL
 
-_EXPECTED = "expected what `tsgen pretrain` wrote, or `model` of an engine with model.spelling=word"
+_EXPECTED = "expected what `tsgen pretrain` wrote, or an engine with model.spelling=word"
 
 
 class IndexConfig(StageConfig):
@@ -65,20 +65,20 @@ def index_documents(
 
 
 def require_generator(folder: Path | None) -> Path:
-    """The folder, if it holds a generator that can take over any corpus's terms."""
+    """The folder with the generator's files, this one or `model` in it, if the generator can take
+    over any corpus's terms."""
     if folder is None:
         raise ConfigError(
             "no generator given: the weights that are to come with the package are not there yet. "
             f"Add --model FOLDER; {_EXPECTED}."
         )
-    if not (folder / CONFIG_FILE).is_file():
-        inside = folder / MODEL
-        advice = f"Give {inside}." if (inside / CONFIG_FILE).is_file() else "Check the path."
-        raise ConfigError(f"{folder}: no file {CONFIG_FILE} in it; {_EXPECTED}. {advice}")
-    spelling = _saved_config(folder / CONFIG_FILE).spelling
+    found = next((f for f in (folder, folder / MODEL) if (f / CONFIG_FILE).is_file()), None)
+    if found is None:
+        raise ConfigError(f"{folder}: no file {CONFIG_FILE} in it; {_EXPECTED}. Check the path.")
+    spelling = _saved_config(found / CONFIG_FILE).spelling
     if spelling != "word":
-        raise ConfigError(f"{folder}: a generator that spells by {spelling}; {_EXPECTED}.")
-    return folder
+        raise ConfigError(f"{found}: a generator that spells by {spelling}; {_EXPECTED}.")
+    return found
 
 
 def _saved_config(path: Path) -> MiniConfig:
