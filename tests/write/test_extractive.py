@@ -5,7 +5,7 @@ import pytest
 from toy import write_beir
 from tsgen.corpus.load import load
 from tsgen.records import Document
-from tsgen.write.extractive import ExtractiveConfig, headings
+from tsgen.write.extractive import ExtractiveConfig
 from tsgen.write.writer import Writer, writer_kind
 
 TEXT = (
@@ -43,11 +43,3 @@ def test_deterministic_by_seed_whatever_the_company(writer: Writer) -> None:
 
 def test_an_empty_document_has_no_queries(writer: Writer) -> None:
     assert writer.write([Document("none", " "), Document("stop", "it is")], 3, 0) == [[], []]
-
-
-def test_headings_of_both_marks() -> None:
-    assert headings("# One\ntext # no\n== Two ==\n## Three ##x\na = b") == [
-        "One",
-        "Two",
-        "Three ##x",
-    ]

@@ -4,7 +4,6 @@ A document's title and headings; its lead and its most telling sentences, by the
 of their words; and bags of a few of its heaviest words, as people type who know what they look for.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain, islice, zip_longest
@@ -15,13 +14,11 @@ from pydantic import Field
 
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
+from tsgen.queries.sentences import headings, sentences
 from tsgen.records import Document
 from tsgen.terms.tfidf import TfidfConfig, TfidfWeights, build_tfidf
 from tsgen.terms.words import Splitter
 from tsgen.write.writer import WriterKind, register
-
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n\s*\n")
-_MARKED_HEADING = re.compile(r"^\s*(?:#+\s+(?P<hash>.+?)|=+\s*(?P<equals>[^=\n]+?)\s*=+)\s*$", re.M)
 
 
 class ExtractiveConfig(StageConfig):
@@ -51,15 +48,13 @@ class Extractive:
     ) -> Iterator[str]:
         rng = np.random.default_rng((seed, _number(document.id)))
         yield from filter(None, (document.title.strip(), *headings(document.text)))
-        sentences = self._sentences(document.text, weights)
-        turns = zip_longest(sentences, self._bags(weights, rng, n))
+        turns = zip_longest(self._sentences(document.text, weights), self._bags(weights, rng, n))
         yield from filter(None, chain.from_iterable(turns))
 
     def _sentences(self, text: str, weights: dict[str, float]) -> Iterator[str]:
         """The lead, then the others, the most telling first."""
-        plain = _MARKED_HEADING.sub("\n\n", text)
-        found = [" ".join(part.split()) for part in _SENTENCE_END.split(plain)]
-        lead, *rest = [part for part in found if self._splitter.spellings(part)] or [""]
+        found = [part for part in sentences(text) if self._splitter.spellings(part)]
+        lead, *rest = found or [""]
         rest.sort(key=lambda sentence: -self._mean(sentence, weights))  # equal ones in text order
         yield from (self._cut(sentence, weights) for sentence in (lead, *rest))
 
@@ -86,11 +81,6 @@ class Extractive:
             size = int(rng.integers(min(2, most), most + 1))
             chosen = rng.choice(len(heaviest), size, replace=False)
             yield " ".join(sorted((heaviest[i] for i in chosen), key=order.__getitem__))
-
-
-def headings(text: str) -> list[str]:
-    """Headings that are marked as such: `# Markdown` or `== wiki ==`."""
-    return [match["hash"] or match["equals"] for match in _MARKED_HEADING.finditer(text)]
 
 
 def _number(name: str) -> int:
