@@ -32,12 +32,12 @@ def test_version() -> None:
 
 def test_help_lists_the_verbs() -> None:
     result = CliRunner().invoke(app, ["--help"])
-    for verb in ("index", "compare", "evaluate", "data", "split", "terms", "inspect"):
+    for verb in ("index", "compare", "evaluate", "data", "split", "terms", "pretrain", "inspect"):
         assert f" {verb} " in result.stdout
 
 
 @pytest.mark.parametrize(
-    "verb", ["index", "compare", "evaluate", "data", "split", "terms", "inspect"]
+    "verb", ["index", "compare", "evaluate", "data", "split", "terms", "pretrain", "inspect"]
 )
 def test_every_verb_shows_an_example_and_writes_json(verb: str) -> None:
     result = CliRunner().invoke(app, [verb, "--help"], env={"COLUMNS": "120"})

@@ -18,6 +18,7 @@ from tsgen.cli.explain import explain
 from tsgen.cli.fit import fit
 from tsgen.cli.index import index
 from tsgen.cli.inspect import inspect
+from tsgen.cli.pretrain import pretrain
 from tsgen.cli.queries import queries
 from tsgen.cli.search import search
 from tsgen.cli.split import split
@@ -43,6 +44,7 @@ VERBS = (
     data,
     split,
     queries,
+    pretrain,
     terms,
     inspect,
 )

@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 from pydantic import BeforeValidator, Field
 
-from tsgen.artifact import open_artifact, stage
+from tsgen.artifact import open_artifact, stage, stage_key
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint
 from tsgen.docids.term_set import TermSets
@@ -77,6 +77,12 @@ def terms_inputs(data: DataSet, config: TermsConfig) -> dict[str, str]:
     splits = [split for split in ("train", "dev") if trains and split in data.splits]
     judged = {split: judgments_fingerprint(data, split) for split in splits}
     return {"documents": data.fingerprint} | judged
+
+
+def terms_folder(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> Path:
+    """Where in `cache` term sets are kept; all engines with the same ones share them."""
+    key = stage_key("terms", config.model_dump(mode="json"), terms_inputs(data, config), seed)
+    return cache / f"terms-{key[:12]}"
 
 
 def weigh(

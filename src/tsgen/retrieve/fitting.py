@@ -7,14 +7,14 @@ what is done is not done again, and what was interrupted goes on.
 import shutil
 from pathlib import Path
 
-from tsgen.artifact import hash_file, stage, stage_key
+from tsgen.artifact import hash_file, stage
 from tsgen.corpus.dataset import (
     DataSet,
     cache_folder_of,
     judgments_fingerprint,
     watched_documents,
 )
-from tsgen.docids.stage import TermsConfig, select_terms, terms_inputs
+from tsgen.docids.stage import select_terms, terms_folder
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
 from tsgen.retrieve.engine import KIND, EngineConfig, write_engine
@@ -78,12 +78,6 @@ def _pairs(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> Pairs
         )
     made = make_queries(data, config.queries, seed, cache)
     return pairs.model_copy(update={"queries": str(made / QUERIES)})
-
-
-def terms_folder(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> Path:
-    """Where in `cache` term sets are kept; all engines with the same ones share them."""
-    key = stage_key("terms", config.model_dump(mode="json"), terms_inputs(data, config), seed)
-    return cache / f"terms-{key[:12]}"
 
 
 def _inputs(data: DataSet) -> dict[str, str]:

@@ -15,12 +15,11 @@ from tsgen.artifact import hash_file, hash_strings, stage
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of, watched_documents
 from tsgen.decode.config import DecodeConfig
-from tsgen.docids.stage import TermsConfig, select_terms, terms_config
+from tsgen.docids.stage import TermsConfig, select_terms, terms_config, terms_folder
 from tsgen.errors import ConfigError
 from tsgen.model.mini import CONFIG_FILE, ENCODER_FOLDER, WEIGHTS_FILE, MiniConfig
 from tsgen.progress import show
 from tsgen.retrieve.engine import KIND, EngineConfig, write_engine
-from tsgen.retrieve.fitting import terms_folder
 from tsgen.terms.weights import weights_kind, weights_names
 from tsgen.train.config import MINI, ModelConfig
 from tsgen.train.generator import Generator

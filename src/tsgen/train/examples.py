@@ -53,7 +53,7 @@ def examples(
     else:
         asked, held_out = _held_out(asked, seed) if asked else ([], own)
     pairs = [pair for pair in asked + own if len(sets.terms(pair.document))]
-    return pairs, _sample(held_out, limit, seed)
+    return pairs, sampled(held_out, limit, seed)
 
 
 def read_pairs(path: Path, numbers: Mapping[str, int]) -> list[Pair]:
@@ -105,7 +105,8 @@ def _held_out(pairs: Sequence[Pair], seed: int) -> tuple[list[Pair], list[Pair]]
     return rest or list(pairs), [pair for pair in pairs if pair.query in chosen]
 
 
-def _sample(pairs: Sequence[Pair], limit: int, seed: int) -> Validation:
+def sampled(pairs: Sequence[Pair], limit: int, seed: int) -> Validation:
+    """At most `limit` of the pairs' queries, with all their answers."""
     answers: dict[str, set[int]] = defaultdict(set)
     for pair in pairs:
         answers[pair.query].add(pair.document)

@@ -48,10 +48,25 @@ def train(
     `since` (of the monotonic clock) is when the work began that counts as training time.
     """
     batch = _Batches(generator, training, config, seed)
-    loop = TrainingLoop(
+    steps = batch.per_epoch * config.epochs
+    loop = training_loop(generator, config, steps, seed, folder, report, since)
+    return loop.run(batch.loss, lambda: mean_reciprocal_rank(generator, validation, config))
+
+
+def training_loop(
+    generator: Generator,
+    config: TrainConfig,
+    steps: int,
+    seed: int,
+    folder: Path,
+    report: Report,
+    since: float | None = None,
+) -> TrainingLoop:
+    """The loop that trains a generator's backbone for so many steps."""
+    return TrainingLoop(
         generator.backbone,
         _optimizer(generator, config),
-        steps=batch.per_epoch * config.epochs,
+        steps=steps,
         warm_up=config.warm_up,
         validate_every=config.validate_every,
         patience=config.patience,
@@ -60,7 +75,6 @@ def train(
         report=report,
         since=time.monotonic() if since is None else since,
     )
-    return loop.run(batch.loss, lambda: mean_reciprocal_rank(generator, validation, config))
 
 
 class _Batches:

@@ -1,0 +1,142 @@
+"""Pre-training: what every collection needs, learned once, from texts alone.
+
+Queries are made from each document as it is met (see `tsgen.pretrain`), their target is its term
+set. What the model learns is about words and not about documents: which of a query's words identify
+what it is after, and which other words go with them. So it can write the terms of any collection.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import torch
+
+from tsgen.artifact import stage
+from tsgen.config import StageConfig
+from tsgen.constrain.constraint import Int32
+from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint, watched_documents
+from tsgen.docids.stage import TermsConfig, select_terms, terms_config, terms_folder
+from tsgen.docids.term_set import TermSets
+from tsgen.errors import DataError
+from tsgen.pretrain.config import PseudoQueryConfig
+from tsgen.pretrain.pairs import PseudoPairs
+from tsgen.queries.pairs import Pair, judged_pairs
+from tsgen.train.config import ModelConfig, TrainConfig
+from tsgen.train.examples import Validation, sampled
+from tsgen.train.generator import Generator
+from tsgen.train.iterate import FIGURES, MODEL
+from tsgen.train.loop import mean_reciprocal_rank, training_loop
+from tsgen.train.objective import Objective
+from tsgen.train.targets import padded
+from tsgen.training_loop import remove_checkpoint, shard, shown
+
+KIND = "pretrained"
+HELD_OUT_SEED = 1  # of the pseudo-queries that validate, so that they are others than the learned
+
+
+class PretrainConfig(StageConfig):
+    """The settings of all that pre-training does."""
+
+    terms: TermsConfig = TermsConfig(weights="tfidf")
+    pseudo: PseudoQueryConfig = PseudoQueryConfig()
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+
+
+def pretrain_config(tables: Mapping[str, Mapping[str, Any]]) -> PretrainConfig:
+    """From the tables of a settings file: [terms], [pseudo], [model], [train]."""
+    return PretrainConfig(
+        terms=terms_config(tables),
+        pseudo=PseudoQueryConfig.from_mapping(tables.get("pseudo", {}), source="[pseudo]"),
+        model=ModelConfig.from_mapping(tables.get("model", {}), source="[model]"),
+        train=TrainConfig.from_mapping(tables.get("train", {}), source="[train]"),
+    )
+
+
+def pretrain(
+    data: DataSet, config: PretrainConfig, out: Path, seed: int = 0, cache: Path | None = None
+) -> float:
+    """Train on the texts of a data set; `out`/model is the backbone. Returns the best M@10 of its
+    dev queries, or if it has none, of pseudo-queries. Interrupted, it goes on."""
+    inputs = {"documents": data.fingerprint}
+    if "dev" in data.splits:
+        inputs["dev"] = judgments_fingerprint(data, "dev")
+    work = _Pretraining(data, config, seed, cache_folder_of(data, cache)).run
+    stage(out, work, kind=KIND, config=config, inputs=inputs, seed=seed, keep_pieces=True)
+    best: float = orjson.loads((out / FIGURES).read_bytes())["M@10"]
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Pretraining:
+    data: DataSet
+    config: PretrainConfig
+    seed: int
+    cache: Path
+
+    def run(self, folder: Path) -> None:
+        config, seed = self.config, self.seed
+        sets = self._sets()
+        generator = Generator.new(config.model, sets, seed)
+        documents = list(watched_documents(self.data))
+        stream = PseudoPairs(documents, config.pseudo, seed)
+        validation = self._validation(sets, PseudoPairs(documents, config.pseudo, HELD_OUT_SEED))
+        batches = _Stream(generator, stream, config.train, seed)
+        steps = len(stream) * config.train.epochs // config.train.batch_size
+        report = shown("pre-training")
+        loop = training_loop(generator, config.train, steps, seed, folder, report)
+        best = loop.run(
+            batches.loss, lambda: mean_reciprocal_rank(generator, validation, config.train)
+        )
+        generator.backbone.save(folder / MODEL)
+        (folder / FIGURES).write_bytes(orjson.dumps({"steps": steps, "M@10": best}))
+        remove_checkpoint(folder)
+
+    def _sets(self) -> TermSets:
+        """Of every document, in the cache."""
+        terms = self.config.terms
+        folder = terms_folder(self.data, terms, self.seed, self.cache)
+        sets = select_terms(self.data, terms, folder, self.seed, self.cache)
+        if not np.diff(sets.doc_offsets).all():
+            empty = sets.documents[int(np.argmin(np.diff(sets.doc_offsets)))]
+            raise DataError(
+                f"{self.data.name}: document {empty!r} has no terms; expected a text of some words "
+                "for each. Leave such documents out."
+            )
+        return sets
+
+    def _validation(self, sets: TermSets, pseudo: PseudoPairs) -> Validation:
+        limit = self.config.train.validation_queries
+        pairs: Sequence[Pair]
+        if "dev" in self.data.splits:
+            pairs = judged_pairs(self.data, "dev", sets.document_numbers())
+        else:
+            pairs = [pseudo.pair(number) for number in range(limit)]
+        return sampled(pairs, limit, self.seed)
+
+
+class _Stream:
+    """The loss of each step, on pairs that are made when they are met."""
+
+    def __init__(
+        self, generator: Generator, stream: PseudoPairs, config: TrainConfig, seed: int
+    ) -> None:
+        self._objective, self._stream = Objective(generator, config), stream
+        self._sets, self._spelling = generator.sets, generator.constraint.spelling
+        self._shuffled = config.order == "random"
+        self._size, self._seed = config.batch_size, seed
+
+    def loss(self, step: int) -> torch.Tensor:
+        """The loss of one step's batch, from (seed, step) alone."""
+        numbers = shard(np.arange(step * self._size, (step + 1) * self._size))
+        pairs = [self._stream.pair(int(number)) for number in numbers]
+        rng = np.random.default_rng((self._seed, 1, step))
+        targets = [self._spelling.sequence(self._order(pair.document, rng)) for pair in pairs]
+        return self._objective([pair.query for pair in pairs], *padded(targets), rng)
+
+    def _order(self, document: int, rng: np.random.Generator) -> Int32:
+        terms = self._sets.terms(document)
+        return rng.permutation(terms) if self._shuffled else terms
