@@ -26,7 +26,7 @@ def config(folder: Path) -> PretrainConfig:
         "train.batch_size=10",
     ]
     write_bert(folder / "bert")
-    return pretrain_config(read_settings(None, [*settings(folder / "bert", 30), *more], "pretrain"))
+    return pretrain_config(read_settings(None, [*settings(folder / "bert", 100), *more], "pretrain"))
 
 
 def test_learns_from_texts_alone(tmp_path: Path) -> None:

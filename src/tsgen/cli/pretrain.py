@@ -8,11 +8,13 @@ import typer
 from tsgen.cli.common import (
     CacheOption,
     DataArgument,
+    JsonOption,
     PresetOption,
     QrelsOption,
     SkipBadOption,
     console,
     progress,
+    write_json,
 )
 
 
@@ -36,6 +38,7 @@ def pretrain(
     cache: CacheOption = None,
     qrels: QrelsOption = "qrels",
     skip_bad: SkipBadOption = False,
+    json: JsonOption = None,
 ) -> None:
     """Learn from texts alone to write the terms of documents.
 
@@ -58,4 +61,5 @@ def pretrain(
         best = pretrain(texts, pretrain_config(tables), out, seed, cache)
     if skip_bad:
         console.print(source.problems.summary())
+    write_json(json, {"model": str(out / "model"), "M@10": best})
     console.print(f"The model is in {out / 'model'}; its best validation M@10 was {best:.3f}.")
