@@ -84,7 +84,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _asked(options: argparse.Namespace) -> tuple[int, int]:
-    return (5 if options.quick else 20), options.threads
+    return (5 if options.quick else 12), options.threads
 
 
 def _on_real_sets(
@@ -98,7 +98,7 @@ def _on_real_sets(
     for part in parts:
         print(part)
         if part == "latency":
-            some = [one.take(4 if quick else 40) for one in settings]
+            some = [one.take(4 if quick else 30) for one in settings]
             figures[part] = [
                 journal.once(f"latency: {one.kind}, {beam}, {kind}", partial(latency, *what))
                 for what in product(some, (10, 100), SEARCHES)
@@ -110,8 +110,8 @@ def _on_real_sets(
                 for one in settings
             }
         if part == "peers":
-            some = [one.take(3 if quick else 60) for one in settings]
-            few = 2 if quick else 12
+            some = [one.take(3 if quick else 40) for one in settings]
+            few = 2 if quick else 10
             figures[part] = [row for one in some for row in compare(one, 100, few, journal)]
 
 

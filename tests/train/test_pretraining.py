@@ -26,7 +26,8 @@ def config(folder: Path) -> PretrainConfig:
         "train.batch_size=10",
     ]
     write_bert(folder / "bert")
-    return pretrain_config(read_settings(None, [*settings(folder / "bert", 100), *more], "pretrain"))
+    over = [*settings(folder / "bert", 100), *more]
+    return pretrain_config(read_settings(None, over, "pretrain"))
 
 
 def test_learns_from_texts_alone(tmp_path: Path) -> None:
