@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from backbones import FAMILIES, TERMS, TINY, sharpened
+from backbones import FAMILIES, TERMS, TINY, WORDS, sharpened
 from torch.testing import assert_close
 from transformers import BertModel
 
-from tiny import bert_config
+from tiny import bert_config, word_level, write_bert
 from tsgen.errors import ArtifactError, ConfigError
 from tsgen.model.mini import Mini, MiniConfig
 from tsgen.model.pretrained import load_saved
@@ -37,6 +37,33 @@ def test_mini_with_other_terms(tmp_path):
     assert after.output_size == 3
     same = before.table(torch.tensor([TERMS.index("egg"), TERMS.index("white bread")]))
     assert_close(after.table(torch.tensor([0, 1])), same)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A mini on an encoder of its own, in a folder, with the embeddings that it has there."""
+    write_bert(tmp_path / "bert", word_level(WORDS), width=16)
+    config = MiniConfig(encoder=str(tmp_path / "bert"), encoder_layers=1, layers=1, heads=4)
+    return Mini.create(config, TERMS)
+
+
+def test_mini_to_be_shipped(tmp_path, small):
+    small.save_small(tmp_path / "small")
+    assert sorted(p.name for p in (tmp_path / "small").iterdir()) == [
+        "mini.json",
+        "model.safetensors",
+    ]
+    after = Mini.load(tmp_path / "small", TERMS[::-1])
+    targets = torch.tensor([[1, 2, 3]])
+    found = after(["white bread"], len(TERMS) - 1 - targets).flip(-1)
+    assert_close(found, small(["white bread"], targets), atol=1e-2, rtol=1e-2)
+
+
+def test_trained_embeddings_cannot_be_left_out(tmp_path, small):
+    with torch.no_grad():
+        small.encoder.get_input_embeddings().weight[0] += 1
+    with pytest.raises(ConfigError, match=r"were trained, so they cannot be left out"):
+        small.save_small(tmp_path / "small")
 
 
 def test_mini_without_its_weights(tmp_path):

@@ -6,7 +6,6 @@ The decoder's own weights start random; its vectors for symbols are MiniLM's (se
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Self, cast
 
@@ -25,11 +24,12 @@ from tsgen.model.copying import Copy, Pointed
 from tsgen.model.decoder import DecoderLayer, Groups, Memory
 from tsgen.model.tree_cache import Rows, TreeCache
 from tsgen.model.vocabulary import SubwordTable, WordTable, word_pieces
-from tsgen.terms.encoder import MINILM, load_encoder
+from tsgen.terms.encoder import MINILM, empty_encoder, load_encoder
 
 CONFIG_FILE = "mini.json"
 WEIGHTS_FILE = "model.safetensors"
 ENCODER_FOLDER = "encoder"
+EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"
 
 
 class MiniConfig(StageConfig):
@@ -171,24 +171,41 @@ class Mini(nn.Module):
         folder.mkdir(parents=True, exist_ok=True)
         self.encoder.config.save_pretrained(folder / ENCODER_FOLDER)
         self.tokenizer.save_pretrained(folder / ENCODER_FOLDER)
+        self._save(folder, self.state_dict())
+
+    def save_small(self, folder: Path) -> None:
+        """Write what training changed, in half precision: to be shipped, and loaded with any terms.
+        The encoder's embeddings and its tokenizer are there wherever the encoder is."""
+        weights = self.state_dict()
+        original, _ = load_encoder(self.config.encoder, self.config.encoder_layers)
+        if not torch.equal(weights[EMBEDDINGS], original.get_input_embeddings().weight):
+            raise ConfigError(
+                f"the embeddings of {self.config.encoder!r} were trained, so they cannot be left "
+                "out; expected them as they were. Train with train.freeze_embeddings=true."
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        left_out = {EMBEDDINGS, *_symbols(Ragged(np.zeros(1, np.int64), np.zeros(0, np.int32)))}
+        self._save(folder, {k: v.half() for k, v in weights.items() if k not in left_out})
+
+    def _save(self, folder: Path, weights: dict[str, Tensor]) -> None:
         with write_beside(folder / WEIGHTS_FILE) as beside:
-            save_file({k: v.contiguous() for k, v in self.state_dict().items()}, beside)
+            save_file({name: value.contiguous() for name, value in weights.items()}, beside)
         with write_beside(folder / CONFIG_FILE) as beside:
             beside.write_text(json.dumps(self.config.model_dump(), indent=1) + "\n")
 
     @classmethod
     def load(cls, folder: Path, terms: Sequence[str] | None = None) -> Self:
-        """Read what `save` wrote; `terms` replace the symbols that it wrote, if it spells by word:
-        their vectors are composed from the same pieces."""
-        auto: Any = import_module("transformers")
-
+        """Read what `save` wrote, or with `terms` what `save_small` did. In `word` spelling `terms`
+        replace the symbols that it wrote: their vectors are composed from the same pieces."""
         try:
             config = MiniConfig.from_mapping(json.loads((folder / CONFIG_FILE).read_text()))
             weights = load_file(folder / WEIGHTS_FILE)
-            tokenizer = auto.AutoTokenizer.from_pretrained(folder / ENCODER_FOLDER)
-            encoder = auto.AutoModel.from_config(
-                auto.AutoConfig.from_pretrained(folder / ENCODER_FOLDER)
-            )
+            if EMBEDDINGS in weights:
+                encoder, tokenizer = empty_encoder(folder / ENCODER_FOLDER)
+            else:
+                encoder, tokenizer = load_encoder(config.encoder, config.encoder_layers)
+                weights = {name: value.float() for name, value in weights.items()}
+                weights[EMBEDDINGS] = encoder.get_input_embeddings().weight.detach()
         except (OSError, ValueError, SafetensorError) as error:
             raise ArtifactError(
                 f"{folder}: not a saved mini backbone ({error}). Train it again or check the path."
