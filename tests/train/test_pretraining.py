@@ -12,6 +12,8 @@ from tsgen.corpus.without import Without
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import DataError
 from tsgen.model.mini import Mini
+from tsgen.pretrain.config import PseudoQueryConfig
+from tsgen.pretrain.judged import PseudoJudged
 from tsgen.records import TermSet
 from tsgen.train import pretraining
 from tsgen.train.generator import Generator
@@ -79,3 +81,14 @@ def test_without_the_documents_of_others(tmp_path: Path) -> None:
     nothing = Without(data, [data])
     with pytest.raises(DataError, match="no judgment of its split 'dev' remains"):
         nothing.judgments("dev")
+
+
+def test_a_weigher_learns_from_texts_alone_too(tmp_path: Path) -> None:
+    write_foods(tmp_path / "set", "train", "dev")
+    data = PseudoJudged(load(tmp_path / "set"), PseudoQueryConfig(), 30, seed=1)
+    judged, queries = data.judgments("train"), data.queries()
+    assert data.splits == ["train"]
+    assert len(judged) == len(queries) == 20  # one for each document, and no more
+    assert {id for grades in judged.values() for id in grades} == {d.id for d in data.documents()}
+    with pytest.raises(DataError, match="no split 'dev'; it has 'train' only"):
+        data.judgments("dev")

@@ -22,6 +22,7 @@ from tsgen.docids.stage import TermsConfig, select_terms, terms_config, terms_fo
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import DataError
 from tsgen.pretrain.config import PseudoQueryConfig
+from tsgen.pretrain.judged import PseudoJudged
 from tsgen.pretrain.pairs import PseudoPairs
 from tsgen.queries.pairs import Pair, judged_pairs
 from tsgen.train.config import ModelConfig, TrainConfig
@@ -34,6 +35,7 @@ from tsgen.train.targets import padded
 from tsgen.training_loop import remove_checkpoint, shard, shown
 
 KIND = "pretrained"
+WEIGHER_QUERIES = 20_000  # from which a weigher learns, if terms are selected by a learned one
 HELD_OUT_SEED = 1  # of the pseudo-queries that validate, so that they are others than the learned
 
 
@@ -98,8 +100,9 @@ class _Pretraining:
     def _sets(self) -> TermSets:
         """Of every document, in the cache."""
         terms = self.config.terms
-        folder = terms_folder(self.data, terms, self.seed, self.cache)
-        sets = select_terms(self.data, terms, folder, self.seed, self.cache)
+        texts = PseudoJudged(self.data, self.config.pseudo, WEIGHER_QUERIES, self.seed)
+        folder = terms_folder(texts, terms, self.seed, self.cache)
+        sets = select_terms(texts, terms, folder, self.seed, self.cache)
         if not np.diff(sets.doc_offsets).all():
             empty = sets.documents[int(np.argmin(np.diff(sets.doc_offsets)))]
             raise DataError(
