@@ -49,6 +49,12 @@ CacheOption = Annotated[
 PresetOption = Annotated[
     str, typer.Option("--preset", help="Settings to start from: tiny, cpu, gpu-base or paper.")
 ]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="TABLE.KEY=VALUE", help="A setting over the preset's, e.g. train.epochs=3."
+    ),
+]
 SkipBadOption = Annotated[
     bool, typer.Option("--skip-bad", help="Skip bad records and report how many there were.")
 ]

@@ -11,6 +11,7 @@ from tsgen.cli.common import (
     JsonOption,
     PresetOption,
     QrelsOption,
+    SetOption,
     SkipBadOption,
     console,
     progress,
@@ -26,10 +27,7 @@ def fit(
         typer.Option(metavar="FILE", help='More training queries: {"query": …, "document": id}.'),
     ] = None,
     split: Annotated[str, typer.Option(help="The judgments to evaluate on, if there.")] = "dev",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="TABLE.KEY=VALUE", help="A setting, e.g. train.epochs=3."),
-    ] = None,
+    settings: SetOption = None,
     config: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TOML: [terms], [queries], [model], [train], [decode]."),

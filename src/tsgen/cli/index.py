@@ -9,6 +9,7 @@ from tsgen.cli.common import (
     CacheOption,
     DataArgument,
     JsonOption,
+    SetOption,
     SkipBadOption,
     console,
     progress,
@@ -24,10 +25,7 @@ def index(
         Path | None,
         typer.Option(metavar="FOLDER", help="The generator: what tsgen pretrain wrote."),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="TABLE.KEY=VALUE", help="A setting, e.g. decode.beam=50."),
-    ] = None,
+    settings: SetOption = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="TOML: [terms], [decode].")
     ] = None,

@@ -11,6 +11,7 @@ from tsgen.cli.common import (
     JsonOption,
     PresetOption,
     QrelsOption,
+    SetOption,
     SkipBadOption,
     console,
     progress,
@@ -25,10 +26,7 @@ def pretrain(
         list[str] | None,
         typer.Option(metavar="DATA", help="Leave out documents that this data set has, too."),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="TABLE.KEY=VALUE", help="A setting, e.g. train.epochs=3."),
-    ] = None,
+    settings: SetOption = None,
     config: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TOML: [terms], [pseudo], [model], [train]."),

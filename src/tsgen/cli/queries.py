@@ -11,6 +11,7 @@ from tsgen.cli.common import (
     JsonOption,
     PresetOption,
     QrelsOption,
+    SetOption,
     SkipBadOption,
     console,
     progress,
@@ -36,10 +37,7 @@ def queries(
         str | None, typer.Option(help="What must find it: bm25 or minilm; default bm25.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal queries.")] = 0,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="TABLE.KEY=VALUE", help="E.g. queries.local.epochs=2."),
-    ] = None,
+    settings: SetOption = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="TOML with a table [queries].")
     ] = None,

@@ -11,6 +11,7 @@ from tsgen.cli.common import (
     JsonOption,
     PresetOption,
     QrelsOption,
+    SetOption,
     SkipBadOption,
     console,
     progress,
@@ -32,10 +33,7 @@ def terms(
         str | None, typer.Option(metavar="LANGUAGE", help="Of the stemmer, or none.")
     ] = None,
     seed: Annotated[int, typer.Option(help="For random and learned weights.")] = 0,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="TABLE.KEY=VALUE", help="A setting, e.g. tfidf.k1=1.2."),
-    ] = None,
+    settings: SetOption = None,
     config: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TOML with [terms] and a table for the weights."),
