@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle.decoding import TERMINATOR, Corpus, ragged, subword_corpus, valid_terms, word_corpus
+from tsgen.constrain import remembered
 from tsgen.constrain.constraint import Cursor
 from tsgen.constrain.postings import PostingsConstraint, SetFrontier
 from tsgen.docids.spelling import words
@@ -65,6 +66,32 @@ def test_states_equal_plain_sets(
         complete = [d for d in holders if len(corpus.sets[d]) == len(order)]
         completed = constraint.completed(frontier)
         assert completed.row(0).tolist() == completed.row(1).tolist() == complete
+
+
+@settings(max_examples=100, deadline=None)
+@given(corpora, st.lists(st.lists(st.integers(0, 80), min_size=1, max_size=4), max_size=4))
+def test_what_follows_heavy_terms_is_remembered_as_it_was(
+    corpus: Corpus, asked: list[list[int]]
+) -> None:
+    constraint = PostingsConstraint(corpus.arrays, corpus.spelling, heavy=1)
+    every = range(len(corpus.sets))
+    used = sorted(valid_terms(corpus, (), every))
+    for numbers in asked:  # one query after the other, some terms again
+        terms = [used[number % len(used)] for number in numbers]
+        start = constraint.start(len(terms), None, exact=True)
+        frontier = constraint.close(start, chosen(constraint, start, terms))
+        for row, term in enumerate(terms):
+            assert next_terms(constraint, frontier, row) == valid_terms(corpus, (term,), every)
+
+
+def test_what_is_remembered_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "MOST", 3)
+    lists = remembered.Remembered(9)
+    lists.add(np.array([4, 7]), ragged([[1, 2], [8]]))
+    lists.add(np.array([5]), ragged([[3]]))
+    assert lists.has(np.array([4, 5, 7])).tolist() == [True, False, True]
+    found = lists.take(np.array([7, 4, 7]))
+    assert [found.row(row).tolist() for row in range(3)] == [[8], [1, 2], [8]]
 
 
 def test_a_set_reached_in_two_orders_is_one_state() -> None:

@@ -11,10 +11,11 @@ from functools import cached_property
 import numpy as np
 
 from tsgen.constrain import documents as valid
-from tsgen.constrain.constraint import Allowed, Bool, Cursor, Int, Int32, Ragged
-from tsgen.constrain.documents import BITMAPS, Documents, Index
+from tsgen.constrain.constraint import Allowed, Bool, Cursor, Int, Int32, Ragged, spans
+from tsgen.constrain.documents import BITMAPS, POSTINGS, Documents, Index
 from tsgen.constrain.kernel import fixed
 from tsgen.constrain.keys import Keys, first_equal, member_keys
+from tsgen.constrain.remembered import Remembered
 from tsgen.constrain.spelled import Entries, next_tokens
 from tsgen.constrain.term_index import (
     TermSetArrays,
@@ -83,6 +84,7 @@ class PostingsConstraint:
             list_up_to = max(LIST_AT_LEAST, firsts // LIST_SHARE)
         self._list_up_to = list_up_to
         self._index = make_index(sets, heavy)
+        self._singles = Remembered(len(spelling))
         self._by_length = np.bincount(np.diff(self._offsets))
         self._with_length: dict[int, Int32] = {}
         self._all_used = bool(np.all(np.diff(self._index.offsets) > 0))
@@ -286,21 +288,55 @@ class PostingsConstraint:
         wanted = np.zeros_like(frontier.few)
         wanted[sets] = True
         wanted &= frontier.few & ~frontier.listed
-        if not wanted.any():
+        known = wanted & self._remembered(frontier)
+        fresh = wanted & ~known
+        if fresh.any():
+            low, high, ranks = valid_terms(
+                frontier.index,
+                frontier.documents,
+                fresh,
+                self._offsets,
+                self._terms,
+                self._rank_of,
+                self._ranked,
+                self.longest,
+            )
+            _write(frontier, fresh, low[fresh], high[fresh], ranks)
+            self._remember(frontier, fresh)
+        if known.any():
+            lists = self._singles.take(frontier.documents.terms[known, 0])
+            _write(frontier, known, lists.offsets[:-1], lists.offsets[1:], lists.values)
+
+    def _remembered(self, frontier: SetFrontier) -> Bool:
+        """[S] whether V was listed for an earlier query."""
+        found = _heavy_singles(frontier)
+        if found.any():
+            found[found] = self._singles.has(frontier.documents.terms[found, 0])
+        return found
+
+    def _remember(self, frontier: SetFrontier, fresh: Bool) -> None:
+        """Keep what was listed for single heavy terms."""
+        new = np.flatnonzero(fresh & _heavy_singles(frontier))
+        if not len(new):
             return
-        low, high, ranks = valid_terms(
-            frontier.index,
-            frontier.documents,
-            wanted,
-            self._offsets,
-            self._terms,
-            self._rank_of,
-            self._ranked,
-            self.longest,
-        )
-        before = frontier.ranks  # what was listed stays in its place: cursors point there
-        frontier.low[wanted] = low[wanted] + len(before)
-        frontier.high[wanted] = high[wanted] + len(before)
-        frontier.listed |= wanted
-        joined = np.concatenate((before, ranks)) if len(before) else ranks
-        frontier.ranks = fixed(joined, np.int32)
+        lists = spans(frontier.ranks, frontier.low[new], frontier.high[new] - frontier.low[new])
+        self._singles.add(frontier.documents.terms[new, 0], lists)
+
+
+def _heavy_singles(frontier: SetFrontier) -> Bool:
+    """[S] whether the set is a single heavy term, and all its documents are Y."""
+    documents = frontier.documents
+    found: Bool = documents.form == POSTINGS
+    if found.any():  # then the sets are of one term
+        found &= frontier.index.heavy[documents.terms[:, 0]] >= 0
+    return found
+
+
+def _write(frontier: SetFrontier, sets: Bool, low: Int, high: Int, ranks: Int32) -> None:
+    """Note V of some sets, which are slices low:high of `ranks`."""
+    before = frontier.ranks  # what was listed stays in its place: cursors point there
+    frontier.low[sets] = low + len(before)
+    frontier.high[sets] = high + len(before)
+    frontier.listed |= sets
+    joined = np.concatenate((before, ranks)) if len(before) else ranks
+    frontier.ranks = fixed(joined, np.int32)
