@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -174,11 +175,13 @@ def _plots(figures: Figures, out: Path) -> dict[str, str]:
 
 def _plot_growth(rows: list[dict[str, Any]], path: Path) -> None:
     series = {}
-    for beam in sorted({row["beam"] for row in rows}):
-        some = [r for r in rows if (r["beam"], r["n"], r["search"]) == (beam, 12, "full")]
+    for kind, beam in product(("full", "sum"), sorted({row["beam"] for row in rows})):
+        some = [r for r in rows if (r["beam"], r["n"], r["search"]) == (beam, 12, kind)]
         sizes = [row["documents"] for row in some]
-        series[f"beam {beam}: query"] = sizes, [row["seconds"] for row in some]
-        series[f"beam {beam}: constraint"] = sizes, [row["constraint_seconds"] for row in some]
+        series[f"{kind}, beam {beam}"] = sizes, [row["seconds"] for row in some]
+        if beam == max(row["beam"] for row in rows):
+            seconds = [row["constraint_seconds"] for row in some]
+            series[f"{kind}, beam {beam}: constraint"] = sizes, seconds
     line_plot(
         path,
         series,
