@@ -47,7 +47,7 @@ CacheOption = Annotated[
     typer.Option("--cache", envvar="TSGEN_CACHE", metavar="DIR", help="Default: ~/.cache/tsgen."),
 ]
 PresetOption = Annotated[
-    str, typer.Option("--preset", help="Settings to start from: tiny, cpu, gpu-base or paper.")
+    str, typer.Option("--preset", help="Settings to start from, e.g. tiny, cpu, gpu-base, paper.")
 ]
 SetOption = Annotated[
     list[str] | None,

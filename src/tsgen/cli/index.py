@@ -9,6 +9,7 @@ from tsgen.cli.common import (
     CacheOption,
     DataArgument,
     JsonOption,
+    PresetOption,
     SetOption,
     SkipBadOption,
     console,
@@ -29,7 +30,7 @@ def index(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="TOML: [terms], [decode].")
     ] = None,
-    preset: Annotated[str, typer.Option("--preset", help="Settings to start from.")] = "mini",
+    preset: PresetOption = "mini",
     cache: CacheOption = None,
     skip_bad: SkipBadOption = False,
     json: JsonOption = None,

@@ -49,9 +49,12 @@ def pretrain(
     from tsgen.config import read_settings
     from tsgen.corpus.load import load
     from tsgen.corpus.without import Without
+    from tsgen.retrieve.registry import check_tables
+    from tsgen.train.iterate import MODEL
     from tsgen.train.pretraining import pretrain, pretrain_config
 
     tables = read_settings(config, settings or [], preset)
+    check_tables(tables, "pseudo")
     source = load(data, qrels=qrels, skip_bad=skip_bad)
     others = [load(name) for name in without or []]
     texts = Without(source, others) if others else source
@@ -59,5 +62,5 @@ def pretrain(
         best = pretrain(texts, pretrain_config(tables), out, seed, cache)
     if skip_bad:
         console.print(source.problems.summary())
-    write_json(json, {"model": str(out / "model"), "M@10": best})
-    console.print(f"The model is in {out / 'model'}; its best validation M@10 was {best:.3f}.")
+    write_json(json, {"model": str(out / MODEL), "M@10": best})
+    console.print(f"The model is in {out / MODEL}; its best validation M@10 was {best:.3f}.")

@@ -288,7 +288,10 @@ class PostingsConstraint:
         wanted = np.zeros_like(frontier.few)
         wanted[sets] = True
         wanted &= frontier.few & ~frontier.listed
-        known = wanted & self._remembered(frontier)
+        if not wanted.any():
+            return
+        singles = wanted & _heavy_singles(frontier)
+        known = self._remembered(frontier, singles)
         fresh = wanted & ~known
         if fresh.any():
             low, high, ranks = valid_terms(
@@ -302,21 +305,20 @@ class PostingsConstraint:
                 self.longest,
             )
             _write(frontier, fresh, low[fresh], high[fresh], ranks)
-            self._remember(frontier, fresh)
+            self._remember(frontier, np.flatnonzero(singles & fresh))
         if known.any():
             lists = self._singles.take(frontier.documents.terms[known, 0])
             _write(frontier, known, lists.offsets[:-1], lists.offsets[1:], lists.values)
 
-    def _remembered(self, frontier: SetFrontier) -> Bool:
-        """[S] whether V was listed for an earlier query."""
-        found = _heavy_singles(frontier)
+    def _remembered(self, frontier: SetFrontier, singles: Bool) -> Bool:
+        """[S] of these single terms those whose V was listed for an earlier query."""
+        found = singles.copy()
         if found.any():
             found[found] = self._singles.has(frontier.documents.terms[found, 0])
         return found
 
-    def _remember(self, frontier: SetFrontier, fresh: Bool) -> None:
-        """Keep what was listed for single heavy terms."""
-        new = np.flatnonzero(fresh & _heavy_singles(frontier))
+    def _remember(self, frontier: SetFrontier, new: Int) -> None:
+        """Keep what was just listed for these single terms."""
         if not len(new):
             return
         lists = spans(frontier.ranks, frontier.low[new], frontier.high[new] - frontier.low[new])

@@ -66,6 +66,11 @@ def judgments_fingerprint(data: DataSet, split: str) -> str:
     return hash_strings(*sorted(rows))
 
 
+def judged_inputs(data: DataSet, *splits: str) -> dict[str, str]:
+    """Split → the hash of its judgments, for those of these splits that the data set has."""
+    return {split: judgments_fingerprint(data, split) for split in splits if split in data.splits}
+
+
 def cache_folder_of(data: DataSet, cache: Path | None = None) -> Path:
     """Where what was fitted on this data set is kept, in `cache` or the usual place."""
     name = re.sub(r"[^\w.-]+", "-", f"{data.name}-{data.fingerprint[:8]}")

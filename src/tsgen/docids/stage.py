@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from tsgen.artifact import open_artifact, stage, stage_key
 from tsgen.config import StageConfig
-from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint
+from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs
 from tsgen.docids.term_set import TermSets
 from tsgen.progress import show
 from tsgen.terms.arrays import save_array
@@ -73,10 +73,8 @@ def select_terms(
 
 def terms_inputs(data: DataSet, config: TermsConfig) -> dict[str, str]:
     """Hashes of what the term sets depend on: judgments only if their weights are trained."""
-    trains = weights_kind(config.weights).trains
-    splits = [split for split in ("train", "dev") if trains and split in data.splits]
-    judged = {split: judgments_fingerprint(data, split) for split in splits}
-    return {"documents": data.fingerprint} | judged
+    splits = ("train", "dev") if weights_kind(config.weights).trains else ()
+    return {"documents": data.fingerprint} | judged_inputs(data, *splits)
 
 
 def terms_folder(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> Path:

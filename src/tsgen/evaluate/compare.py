@@ -11,7 +11,7 @@ from typing import Any
 
 from tsgen.artifact import hash_strings, stage, stage_key
 from tsgen.config import StageConfig, preset
-from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint
+from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs
 from tsgen.corpus.splits import seen_unseen
 from tsgen.errors import ConfigError
 from tsgen.evaluate.comparison import SystemComparison
@@ -119,9 +119,7 @@ class Bench:
             each.fit(self.data, settings, self.seed, folder)
 
         inputs = {"documents": self.data.fingerprint, "tsgen": __version__}
-        for split in TRAINING_SPLITS if each.trains else ():
-            if split in self.data.splits:
-                inputs[split] = judgments_fingerprint(self.data, split)
+        inputs |= judged_inputs(self.data, *(TRAINING_SPLITS if each.trains else ()))
         return self._stage(each.name, fit, each.name, settings, inputs, self.seed)
 
     def _stage(

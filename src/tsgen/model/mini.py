@@ -30,6 +30,7 @@ CONFIG_FILE = "mini.json"
 WEIGHTS_FILE = "model.safetensors"
 ENCODER_FOLDER = "encoder"
 EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"
+PIECES = ("table._offsets", "table._values")  # of the terms, where the spelling is by word
 
 
 class MiniConfig(StageConfig):
@@ -184,8 +185,8 @@ class Mini(nn.Module):
                 "out; expected them as they were. Train with train.freeze_embeddings=true."
             )
         folder.mkdir(parents=True, exist_ok=True)
-        left_out = {EMBEDDINGS, *_symbols(Ragged(np.zeros(1, np.int64), np.zeros(0, np.int32)))}
-        self._save(folder, {k: v.half() for k, v in weights.items() if k not in left_out})
+        changed = weights.keys() - {EMBEDDINGS, *PIECES}
+        self._save(folder, {name: weights[name].half() for name in sorted(changed)})
 
     def _save(self, folder: Path, weights: dict[str, Tensor]) -> None:
         with write_beside(folder / WEIGHTS_FILE) as beside:
@@ -258,15 +259,13 @@ class Mini(nn.Module):
 
 def _symbols(pieces: Ragged) -> dict[str, Tensor]:
     """The terms' pieces as they are saved among weights."""
-    offsets, values = pieces.offsets.astype(np.int64), pieces.values.astype(np.int32)
-    return {
-        "table._offsets": torch.from_numpy(offsets),
-        "table._values": torch.from_numpy(values),
-    }
+    arrays = pieces.offsets.astype(np.int64), pieces.values.astype(np.int32)
+    return dict(zip(PIECES, map(torch.from_numpy, arrays), strict=True))
 
 
 def _saved_pieces(weights: dict[str, Tensor]) -> Ragged | None:
     """The terms' pieces among saved weights, if the spelling is by word."""
-    if "table._offsets" not in weights:
+    if not weights.keys() >= {*PIECES}:
         return None
-    return Ragged(weights["table._offsets"].numpy(), weights["table._values"].numpy())
+    offsets, values = (weights[name].numpy() for name in PIECES)
+    return Ragged(offsets, values)

@@ -33,9 +33,10 @@ def explain(engine: Engine, document_id: str, queries: Sequence[str]) -> list[Ex
 
 def _explain(engine: Engine, number: int, query: str) -> Explanation:
     generator, train = engine.generator, engine.config.train
-    config = train.favourite.model_copy(update={"normalise": train.softmax})
     backbone, constraint, sets = generator.backbone, generator.constraint, generator.sets
-    (favourite,) = favourite_permutations(backbone, constraint, [(query, number)], config)
+    (favourite,) = favourite_permutations(
+        backbone, constraint, [(query, number)], train.favourite_search
+    )
     prefixes = [favourite.terms[: i + 1] for i in range(len(favourite.terms))]
     by_weight = constraint.term_sets.row(number)
     sequences = [constraint.spelling.sequence(terms) for terms in prefixes]

@@ -11,7 +11,7 @@ from tsgen.artifact import hash_file, stage
 from tsgen.corpus.dataset import (
     DataSet,
     cache_folder_of,
-    judgments_fingerprint,
+    judged_inputs,
     watched_documents,
 )
 from tsgen.docids.stage import select_terms, terms_folder
@@ -81,6 +81,4 @@ def _pairs(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> Pairs
 
 
 def _inputs(data: DataSet) -> dict[str, str]:
-    splits = [split for split in ("train", "dev") if split in data.splits]
-    judged = {split: judgments_fingerprint(data, split) for split in splits}
-    return {"documents": data.fingerprint} | judged
+    return {"documents": data.fingerprint} | judged_inputs(data, "train", "dev")

@@ -77,9 +77,9 @@ def system_names() -> list[str]:
     return sorted({*_SYSTEMS, *files})
 
 
-def check_tables(names: Iterable[str]) -> None:
-    """Refuse the settings file's tables that belong to no system and no stage."""
-    known = [*system_names(), *STAGES, *weights_names()]
+def check_tables(names: Iterable[str], *others: str) -> None:
+    """Refuse the settings file's tables that belong to no system, no stage and none of `others`."""
+    known = [*system_names(), *STAGES, *weights_names(), *others]
     for name in names:
         if name not in known:
             raise ConfigError(f"settings for an unknown system {name!r}; {nearest(name, known)}")

@@ -13,7 +13,7 @@ import torch
 
 from tsgen.artifact import stage, stage_key
 from tsgen.config import StageConfig
-from tsgen.corpus.dataset import DataSet, judgments_fingerprint
+from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.errors import DataError
 from tsgen.queries.lexical import LexicalIndex
 from tsgen.queries.negatives import hard_negatives
@@ -48,8 +48,7 @@ def trained_weigher(
     """The folder in `cache` of a weigher trained on this data with these settings; trains it if
     it is not there."""
     settings = _WeigherStage(**dict(config), words=splitter.config)
-    inputs = {"documents": data.fingerprint}
-    inputs |= {s: judgments_fingerprint(data, s) for s in ("train", "dev") if s in data.splits}
+    inputs = {"documents": data.fingerprint} | judged_inputs(data, "train", "dev")
     key = stage_key("weigher", settings.model_dump(mode="json"), inputs, seed)
     folder = cache / f"trained-weigher-{key[:12]}"
 

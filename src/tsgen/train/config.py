@@ -83,3 +83,8 @@ class TrainConfig(StageConfig):
     validate_every: int = Field(500, ge=1)  # steps
     validation_queries: int = Field(200, ge=1)
     patience: int = Field(4, ge=1)  # validations without a better M@10
+
+    @property
+    def favourite_search(self) -> FavouriteConfig:
+        """`favourite`, with p normalised as in training."""
+        return self.favourite.model_copy(update={"normalise": self.softmax})

@@ -18,7 +18,7 @@ import orjson
 from tsgen.artifact import hash_file, read_manifest, stage, stage_key, write_beside
 from tsgen.config import StageConfig
 from tsgen.constrain.constraint import Int32, Ragged
-from tsgen.corpus.dataset import DataSet, judgments_fingerprint
+from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.decode.favourite import FavouriteConfig, best_permutations
 from tsgen.docids.term_set import TermSets
 from tsgen.progress import show
@@ -48,7 +48,7 @@ def train_generator(
 ) -> list[Path]:
     """The folders in `cache` of all iterations on the term sets in `terms`; makes those missing."""
     inputs = {"terms": read_manifest(terms).key, "documents": data.fingerprint}
-    inputs |= {s: judgments_fingerprint(data, s) for s in ("train", "dev") if s in data.splits}
+    inputs |= judged_inputs(data, "train", "dev")
     if config.train.pairs.queries is not None:
         inputs["queries"] = hash_file(Path(config.train.pairs.queries))
     folders: list[Path] = []
@@ -114,8 +114,8 @@ class _Iteration:
     def _training(self, generator: Generator, pairs: Sequence[Pair], folder: Path) -> TrainingSet:
         count = self.config.permutations
         if self.previous or self.config.order == "likelihood":
-            config = self.config.favourite.model_copy(update={"normalise": self.config.softmax})
-            orders = favourite_orders(generator, pairs, config, folder, count)
+            search = self.config.favourite_search
+            orders = favourite_orders(generator, pairs, search, folder, count)
             return TrainingSet(_repeated(pairs, count), orders)
         shuffled = self.config.order == "random"
         learned = _repeated(pairs, count if shuffled else 1)

@@ -1,7 +1,7 @@
 """Training a generator on fixed targets, validated by searching."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -49,21 +49,22 @@ def train(
     """
     batch = _Batches(generator, training, config, seed)
     steps = batch.per_epoch * config.epochs
-    loop = training_loop(generator, config, steps, seed, folder, report, since)
-    return loop.run(batch.loss, lambda: mean_reciprocal_rank(generator, validation, config))
+    return minimise(batch.loss, steps, generator, validation, config, seed, folder, report, since)
 
 
-def training_loop(
-    generator: Generator,
-    config: TrainConfig,
+def minimise(
+    loss: Callable[[int], torch.Tensor],
     steps: int,
+    generator: Generator,
+    validation: Validation,
+    config: TrainConfig,
     seed: int,
     folder: Path,
     report: Report,
     since: float | None = None,
-) -> TrainingLoop:
-    """The loop that trains a generator's backbone for so many steps."""
-    return TrainingLoop(
+) -> float:
+    """`train` for the loss of each step, however it comes about."""
+    loop = TrainingLoop(
         generator.backbone,
         _optimizer(generator, config),
         steps=steps,
@@ -75,6 +76,7 @@ def training_loop(
         report=report,
         since=time.monotonic() if since is None else since,
     )
+    return loop.run(loss, lambda: mean_reciprocal_rank(generator, validation, config))
 
 
 class _Batches:

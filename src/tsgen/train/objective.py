@@ -10,6 +10,7 @@ from tsgen.errors import ConfigError
 from tsgen.train.config import TrainConfig
 from tsgen.train.generator import Generator
 from tsgen.train.loss import LOSSES
+from tsgen.train.targets import weight_order
 
 
 class Objective:
@@ -52,8 +53,8 @@ class Objective:
     def _drawn(self, tokens: Int, rng: np.random.Generator) -> Int:
         """The tokens of the batch and of some other documents."""
         documents = rng.integers(len(self._sets), size=self._others)
-        others = [self._spelling.sequence(self._sets.terms(int(one))) for one in documents]
-        return np.unique(np.concatenate([tokens.ravel(), *others]).astype(np.int64))
+        others = self._spelling.sequence(np.unique(weight_order(self._sets, documents).values))
+        return np.unique(np.concatenate((tokens.ravel(), others)))
 
     def _numbered(self, symbols: Int) -> Int:
         """These tokens, after numbering them as columns."""

@@ -16,8 +16,7 @@ import torch
 
 from tsgen.artifact import stage
 from tsgen.config import StageConfig
-from tsgen.constrain.constraint import Int32
-from tsgen.corpus.dataset import DataSet, cache_folder_of, judgments_fingerprint, watched_documents
+from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs, watched_documents
 from tsgen.docids.stage import TermsConfig, select_terms, terms_config, terms_folder
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import DataError
@@ -29,9 +28,9 @@ from tsgen.train.config import ModelConfig, TrainConfig
 from tsgen.train.examples import Validation, sampled
 from tsgen.train.generator import Generator
 from tsgen.train.iterate import FIGURES, MODEL
-from tsgen.train.loop import mean_reciprocal_rank, training_loop
+from tsgen.train.loop import minimise
 from tsgen.train.objective import Objective
-from tsgen.train.targets import padded
+from tsgen.train.targets import Targets, weight_order
 from tsgen.training_loop import remove_checkpoint, shard, shown
 
 KIND = "pretrained"
@@ -63,9 +62,7 @@ def pretrain(
 ) -> float:
     """Train on the texts of a data set; `out`/model is the backbone. Returns the best M@10 of its
     dev queries, or if it has none, of pseudo-queries. Interrupted, it goes on."""
-    inputs = {"documents": data.fingerprint}
-    if "dev" in data.splits:
-        inputs["dev"] = judgments_fingerprint(data, "dev")
+    inputs = {"documents": data.fingerprint} | judged_inputs(data, "dev")
     work = _Pretraining(data, config, seed, cache_folder_of(data, cache)).run
     stage(out, work, kind=KIND, config=config, inputs=inputs, seed=seed, keep_pieces=True)
     best: float = orjson.loads((out / FIGURES).read_bytes())["M@10"]
@@ -88,11 +85,8 @@ class _Pretraining:
         validation = self._validation(sets, PseudoPairs(documents, config.pseudo, HELD_OUT_SEED))
         batches = _Stream(generator, stream, config.train, seed)
         steps = len(stream) * config.train.epochs // config.train.batch_size
-        report = shown("pre-training")
-        loop = training_loop(generator, config.train, steps, seed, folder, report)
-        best = loop.run(
-            batches.loss, lambda: mean_reciprocal_rank(generator, validation, config.train)
-        )
+        trained = generator, validation, config.train, seed, folder, shown("pre-training")
+        best = minimise(batches.loss, steps, *trained)
         generator.backbone.save(folder / MODEL)
         (folder / FIGURES).write_bytes(orjson.dumps({"steps": steps, "M@10": best}))
         remove_checkpoint(folder)
@@ -128,8 +122,9 @@ class _Stream:
         self, generator: Generator, stream: PseudoPairs, config: TrainConfig, seed: int
     ) -> None:
         self._objective, self._stream = Objective(generator, config), stream
-        self._sets, self._spelling = generator.sets, generator.constraint.spelling
-        self._shuffled = config.order == "random"
+        every = weight_order(generator.sets, np.arange(len(generator.sets)))
+        spelling, shuffled = generator.constraint.spelling, config.order == "random"
+        self._targets = Targets(spelling, every, shuffled)
         self._size, self._seed = config.batch_size, seed
 
     def loss(self, step: int) -> torch.Tensor:
@@ -137,9 +132,5 @@ class _Stream:
         numbers = shard(np.arange(step * self._size, (step + 1) * self._size))
         pairs = [self._stream.pair(int(number)) for number in numbers]
         rng = np.random.default_rng((self._seed, 1, step))
-        targets = [self._spelling.sequence(self._order(pair.document, rng)) for pair in pairs]
-        return self._objective([pair.query for pair in pairs], *padded(targets), rng)
-
-    def _order(self, document: int, rng: np.random.Generator) -> Int32:
-        terms = self._sets.terms(document)
-        return rng.permutation(terms) if self._shuffled else terms
+        targets = self._targets.batch(np.array([pair.document for pair in pairs]), rng)
+        return self._objective([pair.query for pair in pairs], *targets, rng)

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from tsgen.artifact import hash_strings, read_manifest, stage, stage_key, write_beside
 from tsgen.config import StageConfig
-from tsgen.corpus.dataset import DataSet, judgments_fingerprint
+from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.records import Document
 from tsgen.training_loop import remove_checkpoint
 from tsgen.write.keep import Kept, choose, normalise, once
@@ -132,9 +132,8 @@ def _stage(
 
 
 def _inputs(data: DataSet, kind: WriterKind) -> dict[str, str]:
-    splits = [split for split in ("train", "dev") if kind.trains and split in data.splits]
-    judged = {split: judgments_fingerprint(data, split) for split in splits}
-    return {"documents": data.fingerprint} | judged
+    splits = ("train", "dev") if kind.trains else ()
+    return {"documents": data.fingerprint} | judged_inputs(data, *splits)
 
 
 def _finish(folder: Path, kept: Sequence[Kept]) -> None:
