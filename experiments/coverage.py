@@ -19,7 +19,7 @@ from tsgen.cli.common import progress
 from tsgen.config import read_settings
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
-from tsgen.docids.stage import TermsConfig, term_sets, terms_config, weigh
+from tsgen.docids.stage import TermsConfig, build_weights, term_sets, terms_config, weigh
 from tsgen.evaluate.coverage import coverage
 from tsgen.evaluate.tables import Column, Row, Table, to_json, to_markdown, to_rich
 from tsgen.terms.select import select
@@ -70,7 +70,8 @@ def _rows(data: DataSet, options: Namespace) -> list[Row]:
 def _figures(data: DataSet, config: TermsConfig, options: Namespace) -> list[float]:
     """Coverage for each N, from one weighing pass."""
     with TemporaryDirectory() as folder:
-        candidates = weigh(data, config, Path(folder), options.seed)
+        weights = build_weights(data, config, options.seed)
+        candidates = weigh(data, config, weights, Path(folder))
     splitter = Splitter(config.words)
     chosen = (term_sets(candidates, select(candidates, n)) for n in (*options.n, ALL_WORDS))
     return [coverage(sets, data, options.split, splitter) for sets in chosen]

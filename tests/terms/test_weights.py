@@ -1,5 +1,6 @@
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -102,3 +103,15 @@ def test_an_unknown_name_gets_the_nearest_known_one() -> None:
 def test_settings_are_checked() -> None:
     with pytest.raises(ConfigError, match="k1 = -1"):
         TfidfConfig.from_mapping({"k1": -1})
+
+
+@pytest.mark.parametrize("name", ["random", "tfidf", "title"])
+def test_saved_weights_weigh_what_comes_later_as_the_built_ones_do(
+    name: str, tmp_path: Path
+) -> None:
+    kind, new = weights_kind(name), Document("d3", "an egg on white toast", title="Egg")
+    built = kind.build(corpus(BREAD, EGG), Splitter(), kind.config(), Workspace(seed=7))
+    built.save(tmp_path)
+    read = kind.load(tmp_path, Splitter(), kind.config())
+    assert list(read.weigh([new])) == list(built.weigh([new]))
+    assert list(read.weigh([new]))[0].keys() == {"egg", "white", "toast"}

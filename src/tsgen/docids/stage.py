@@ -1,5 +1,6 @@
 """The stage that gives every document of a data set its term set."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,11 +18,12 @@ from tsgen.terms.arrays import save_array
 from tsgen.terms.rank import Candidates, rank
 from tsgen.terms.select import Selection, select
 from tsgen.terms.weighed import remove_pieces, weigh_corpus
-from tsgen.terms.weights import WeightsKind, Workspace, weights_kind
+from tsgen.terms.weights import Weights, WeightsKind, Workspace, weights_kind
 from tsgen.terms.words import Splitter, WordsConfig
 
 KIND = "term-sets"
 FACTS = "selection.json"
+KEPT = "weights"  # what weighs a document that comes later
 FIRST = "doc_first"  # [D] the first document with the same set: the duplicates
 
 
@@ -61,7 +63,10 @@ def select_terms(
     resolved = config.model_copy(update={"options": options.model_dump(mode="json")})
 
     def work(folder: Path) -> None:
-        candidates = weigh(data, config, folder, seed, cache)
+        weights = build_weights(data, config, seed, cache)
+        candidates = weigh(data, config, weights, folder)
+        (folder / KEPT).mkdir(exist_ok=True)
+        weights.save(folder / KEPT)
         selection = select(candidates, None if config.n == "auto" else config.n)
         _write(term_sets(candidates, selection), selection, folder)
         remove_pieces(folder)
@@ -83,15 +88,38 @@ def terms_folder(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> 
     return cache / f"terms-{key[:12]}"
 
 
-def weigh(
-    data: DataSet, config: TermsConfig, folder: Path, seed: int = 0, cache: Path | None = None
-) -> Candidates:
-    """Every document's terms by weight, before N comes in; `folder` keeps finished pieces."""
+def build_weights(
+    data: DataSet, config: TermsConfig, seed: int = 0, cache: Path | None = None
+) -> Weights:
+    """The weights that the settings name, counted or trained on this data set."""
     kind, options = _kind(config)
-    splitter = Splitter(config.words)
-    workspace = Workspace(seed, folder, cache or cache_folder_of(data))
-    weights = kind.build(data, splitter, options, workspace)
-    return rank(weigh_corpus(data.documents(), weights, folder, _show), splitter.key)
+    workspace = Workspace(seed, cache or cache_folder_of(data))
+    return kind.build(data, Splitter(config.words), options, workspace)
+
+
+def weigh(data: DataSet, config: TermsConfig, weights: Weights, folder: Path) -> Candidates:
+    """Every document's terms by weight, before N comes in; `folder` keeps finished pieces."""
+    weighed = weigh_corpus(data.documents(), weights, folder, _show)
+    return rank(weighed, Splitter(config.words).key)
+
+
+def keep_weights(
+    data: DataSet, config: TermsConfig, terms: Path, folder: Path, seed: int, cache: Path
+) -> None:
+    """Make `folder` with what gives a new document its terms as those in the folder `terms` were
+    chosen. Sets that were written before this was kept have it made again."""
+    if (terms / KEPT).is_dir():
+        shutil.copytree(terms / KEPT, folder, dirs_exist_ok=True)
+    else:
+        folder.mkdir(exist_ok=True)
+        build_weights(data, config, seed, cache).save(folder)
+    shutil.copyfile(terms / FACTS, folder / FACTS)
+
+
+def kept_weights(folder: Path, config: TermsConfig) -> tuple[Weights, int]:
+    """What `keep_weights` wrote: the weights, and N."""
+    kind, options = _kind(config)
+    return kind.load(folder, Splitter(config.words), options), summary(folder)["n"]
 
 
 def term_sets(candidates: Candidates, selection: Selection) -> TermSets:

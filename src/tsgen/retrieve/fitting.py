@@ -14,7 +14,7 @@ from tsgen.corpus.dataset import (
     judged_inputs,
     watched_documents,
 )
-from tsgen.docids.stage import select_terms, terms_folder
+from tsgen.docids.stage import KEPT, keep_weights, select_terms, terms_folder
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
 from tsgen.retrieve.engine import KIND, EngineConfig, write_engine
@@ -47,6 +47,7 @@ def make_engine(data: DataSet, config: EngineConfig, seed: int, folder: Path, ca
     sets = TermSets.load(terms)
     generator = Generator.load(iterations[-1] / MODEL, sets, config.model.query_tokens)
     write_engine(folder, generator, config, watched_documents(data))
+    keep_weights(data, config.terms, terms, folder / KEPT, seed, cache)
     (folder / CURVES).mkdir(exist_ok=True)
     for number, iteration in enumerate(iterations, 1):
         shutil.copyfile(iteration / CURVE, folder / CURVES / f"iteration-{number}.jsonl")

@@ -15,7 +15,14 @@ from tsgen.artifact import hash_file, hash_strings, stage
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of, watched_documents
 from tsgen.decode.config import DecodeConfig
-from tsgen.docids.stage import TermsConfig, select_terms, terms_config, terms_folder
+from tsgen.docids.stage import (
+    KEPT,
+    TermsConfig,
+    keep_weights,
+    select_terms,
+    terms_config,
+    terms_folder,
+)
 from tsgen.errors import ConfigError
 from tsgen.model.mini import CONFIG_FILE, ENCODER_FOLDER, WEIGHTS_FILE, MiniConfig
 from tsgen.progress import show
@@ -100,6 +107,7 @@ def _make(data: DataSet, config: IndexConfig, model: Path, folder: Path, cache: 
         decode=config.decode,
     )
     write_engine(folder, generator, settings, watched_documents(data))
+    keep_weights(data, config.terms, terms, folder / KEPT, 0, cache)
 
 
 def _hash(model: Path) -> str:

@@ -4,7 +4,6 @@ Training is the expensive part and depends neither on N nor on what the weights 
 trained weigher is kept in the cache and shared by every term selection and by the `weigher` system.
 """
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -131,10 +130,13 @@ def _with_negatives(
 def _build(
     data: DataSet, splitter: Splitter, config: LearnedConfig, workspace: Workspace
 ) -> Weights:
-    trained = trained_weigher(data, splitter, config, workspace.seed, workspace.cache)
-    shutil.copytree(trained, workspace.folder / "weigher", dirs_exist_ok=True)
-    weigher = Weigher.load(trained)
+    return _load(trained_weigher(data, splitter, config, workspace.seed, workspace.cache))
+
+
+def _load(folder: Path, *_: object) -> Weights:
+    """A weigher brings its own splitter and settings."""
+    weigher = Weigher.load(folder)
     return weigher if weigher.selector is None else Selector(weigher)
 
 
-register(WeightsKind("learned", LearnedConfig, _build, trains=True, table="weigher"))
+register(WeightsKind("learned", LearnedConfig, _build, _load, trains=True, table="weigher"))

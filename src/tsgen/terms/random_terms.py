@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from pathlib import Path
 
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
 from tsgen.records import Document
 from tsgen.terms.weights import WeightsKind, Workspace, register
 from tsgen.terms.words import Splitter
+
+SEED = "seed.txt"
 
 
 class RandomConfig(StageConfig):
@@ -27,6 +30,10 @@ class RandomWeights:
             words = set(self._splitter.spellings(document.contents))
             yield {word: self._weight(document.id, self._splitter.key(word)) for word in words}
 
+    def save(self, folder: Path) -> None:
+        """Write the seed."""
+        (folder / SEED).write_text(f"{self._seed}\n")
+
     def _weight(self, document_id: str, key: str) -> float:
         text = f"{self._seed}\x00{document_id}\x00{key}".encode()
         return int.from_bytes(blake2b(text, digest_size=3).digest()) / 2**24  # exact in float32
@@ -38,4 +45,8 @@ def _build(
     return RandomWeights(splitter, workspace.seed)
 
 
-register(WeightsKind("random", RandomConfig, _build))
+def _load(folder: Path, splitter: Splitter, config: RandomConfig) -> RandomWeights:
+    return RandomWeights(splitter, int((folder / SEED).read_text()))
+
+
+register(WeightsKind("random", RandomConfig, _build, _load))

@@ -9,6 +9,7 @@ both; it is added to the contrastive loss.
 """
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,10 @@ class Selector:
         """For each document, in order, its distinct words with p(t | D)."""
         for asked in self._weigher.asked(documents):
             yield _softmax(asked)
+
+    def save(self, folder: Path) -> None:
+        """Write the weigher."""
+        self._weigher.save(folder)
 
 
 def _softmax(logits: dict[str, float]) -> dict[str, float]:

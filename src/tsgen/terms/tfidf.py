@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 from pydantic import Field
 
@@ -35,6 +36,7 @@ class TfidfWeights:
 
     def __init__(self, splitter: Splitter, impact: Impact, config: TfidfConfig) -> None:
         self._splitter = splitter
+        self._impact = impact
         self._config = config
         self._root_idf = lru_cache(maxsize=2**19)(lambda key: math.sqrt(impact.idf(key)))
 
@@ -42,6 +44,10 @@ class TfidfWeights:
         """For each document its distinct words; words of one stem weigh the same."""
         for document in documents:
             yield self._weigh(document)
+
+    def save(self, folder: Path) -> None:
+        """Write the document frequencies."""
+        self._impact.save(folder)
 
     def _weigh(self, document: Document) -> dict[str, float]:
         title = self._splitter.spellings(document.title)
@@ -71,10 +77,15 @@ def build_tfidf(
     return TfidfWeights(splitter, Impact.count(_contents(data), splitter), config)
 
 
+def load_tfidf(folder: Path, splitter: Splitter, config: TfidfConfig) -> TfidfWeights:
+    """By the document frequencies of the corpus that was counted."""
+    return TfidfWeights(splitter, Impact.load(folder), config)
+
+
 def _contents(data: DataSet) -> Iterator[str]:
     for position, document in enumerate(data.documents()):
         show("counting words", position)
         yield document.contents
 
 
-register(WeightsKind("tfidf", TfidfConfig, build_tfidf))
+register(WeightsKind("tfidf", TfidfConfig, build_tfidf, load_tfidf))

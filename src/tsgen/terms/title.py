@@ -1,10 +1,11 @@
 """Title weights: the words of the title first, as in the paper's Table 6, then tf-idf."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from tsgen.corpus.dataset import DataSet
 from tsgen.records import Document
-from tsgen.terms.tfidf import TfidfConfig, TfidfWeights, build_tfidf
+from tsgen.terms.tfidf import TfidfConfig, TfidfWeights, build_tfidf, load_tfidf
 from tsgen.terms.weights import WeightsKind, Workspace, register
 from tsgen.terms.words import Splitter
 
@@ -20,6 +21,10 @@ class TitleWeights:
         """For each document its distinct words; words of one stem weigh the same."""
         for document in documents:
             yield self._weigh(document)
+
+    def save(self, folder: Path) -> None:
+        """Write what the tf-idf weights need."""
+        self._rest.save(folder)
 
     def _weigh(self, document: Document) -> dict[str, float]:
         title = self._splitter.spellings(document.title)
@@ -38,4 +43,8 @@ def _build(
     return TitleWeights(splitter, build_tfidf(data, splitter, config))
 
 
-register(WeightsKind("title", TfidfConfig, _build))
+def _load(folder: Path, splitter: Splitter, config: TfidfConfig) -> TitleWeights:
+    return TitleWeights(splitter, load_tfidf(folder, splitter, config))
+
+
+register(WeightsKind("title", TfidfConfig, _build, _load))

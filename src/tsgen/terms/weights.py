@@ -14,19 +14,22 @@ from tsgen.terms.words import Splitter
 
 
 class Weights(Protocol):
-    """What selection needs: a weight for each word."""
+    """What selection needs: a weight for each word, today and for the documents of tomorrow."""
 
     def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
         """For each document, in order, its distinct words (surface forms) with weights ≥ 0."""
         ...
 
+    def save(self, folder: Path) -> None:
+        """Write into an existing folder what the kind's `load` needs to weigh other documents."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What building weights may use: a seed, and two places."""
+    """What building weights may use: a seed, and a place."""
 
     seed: int = 0
-    folder: Path = Path()  # what is left there stays beside the term sets
     cache: Path = Path()  # what other stages can share
 
 
@@ -34,12 +37,14 @@ class Workspace:
 class WeightsKind:
     """How to get weights of one kind.
 
-    `build(data, splitter, config, workspace)` may read the corpus, and may train.
+    `build(data, splitter, config, workspace)` may read the corpus, and may train;
+    `load(folder, splitter, config)` reads what the weights' `save` wrote.
     """
 
     name: str
     config: type[StageConfig]
     build: Callable[[DataSet, Splitter, Any, Workspace], Weights]
+    load: Callable[[Path, Splitter, Any], Weights]
     trains: bool = False  # uses the training judgments, so the term sets depend on them
     table: str = ""  # of its settings in a file, if that is not its name
 
