@@ -11,7 +11,7 @@ Deviations from the paper's text, each for a reason:
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from tsgen.decode.config import DecodeConfig
 from tsgen.decode.expand import Wanted, compete, expand
 from tsgen.decode.found import Found, Hits, Step, Totals, Trail
 from tsgen.decode.merge import uncrowded
+from tsgen.decode.moment import Chosen, Closed, Live, Moment, Observer
 from tsgen.decode.score import Scorer
 from tsgen.decode.select import Float
 from tsgen.model.backbone import Backbone
@@ -31,33 +32,6 @@ LookAhead = Callable[[Any, Int], Float]
 """(frontier, query of each row [R]) → what is added to each row's score when rows are chosen."""
 
 FORGET_AT = 8  # new nodes for each live one before the cache drops those on no path
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """Hypotheses between two units, sorted by query."""
-
-    query: Int  # [R]
-    score: Float  # [R]
-    row: Int  # [R] of the frontier, and of the trail's newest step
-    node: torch.Tensor  # [R]
-    hidden: torch.Tensor  # [R, d]
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """Hypotheses whose newest unit has just been closed, by query, best first."""
-
-    kept: Candidates
-    unit: Int  # [C] that was closed
-    frontier: Any  # with a row for each of them
-    found: Ragged  # [C] the documents that are complete or decided
-    valid: Int  # [C] |Y|
-
-    @property
-    def alive(self) -> Bool:
-        """[C] whether some document goes on."""
-        return self.valid > np.diff(self.found.offsets)
 
 
 class Beam:
@@ -71,8 +45,10 @@ class Beam:
         queries: Sequence[str],
         k: int,
         config: DecodeConfig,
+        observer: Observer | None = None,
     ) -> None:
         self._backbone, self._constraint, self._config = backbone, constraint, config
+        self._observer = observer
         self._scorer, self._trail = scorer, Trail()
         # Whether p of all that may come next adds up to 1, and is added up. See `Totals`.
         self._sums = config.normalise == "valid" and config.merge == "sum"
@@ -97,7 +73,10 @@ class Beam:
             if self._may_move_up(closed, wanted):
                 wanted = replace(wanted, sets=2 * wanted.sets)
                 closed = self._close_units(frontier, live, wanted)
-            live = self._advance(live, closed, wanted, look_ahead)
+            chosen = self._choose(live, closed, wanted, look_ahead)
+            if self._observer is not None:
+                self._observer.step(self._moment(frontier, live, wanted, closed, chosen, pool))
+            live = self._continue(closed.kept.take(chosen.on), chosen.on)
             frontier = closed.frontier
             if not len(live.query):
                 break
@@ -160,9 +139,9 @@ class Beam:
             node, hidden = self._step(partial)
             partial = replace(partial, node=node)
 
-    def _advance(
+    def _choose(
         self, live: Live, closed: Closed, wanted: Wanted, look_ahead: LookAhead | None
-    ) -> Live:
+    ) -> Chosen:
         """Complete documents leave, the B best hypotheses with others go on."""
         kept = closed.kept
         self._trail.add(Step(live.row[kept.origin], closed.unit, kept.log_prob, closed.valid))
@@ -180,8 +159,28 @@ class Beam:
         counted[alive] = True
         rows = order[counted]
         self._hits.add(query[counted], score[counted], rows, closed.found.take(rows), wanted.paths)
-        alive = alive[self._may_rank(query[alive], score[alive], wanted)]
-        return self._continue(kept.take(order[alive]), order[alive])
+        may_rank = self._may_rank(query[alive], score[alive], wanted)
+        return Chosen(rows, order[alive[may_rank]], order[alive[~may_rank]])
+
+    def _moment(
+        self,
+        frontier: Any,
+        live: Live,
+        wanted: Wanted,
+        closed: Closed,
+        chosen: Chosen,
+        pool: Ragged | None,
+    ) -> Moment:
+        """This step, for the observer."""
+
+        def widened(more: int) -> Candidates:
+            wider = replace(wanted, sets=wanted.sets + more, bounded=False)
+            return self._next_units(frontier, live, wider)
+
+        bar, scorer = self._hits.bar(), self._scorer
+        return Moment(
+            frontier, live, wanted, closed, chosen, bar, pool, scorer, self._step, widened
+        )
 
     def _may_rank(self, query: Int, score: Float, wanted: Wanted) -> Bool:
         """[R] whether a document that a hypothesis leads to may still come among the best k."""

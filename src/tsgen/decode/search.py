@@ -10,6 +10,7 @@ from tsgen.constrain.postings import PostingsConstraint
 from tsgen.decode.beam import Beam
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import Found
+from tsgen.decode.moment import Observer
 from tsgen.decode.plan import plan, rank_by_prior
 from tsgen.decode.score import Scorer
 from tsgen.errors import ConfigError
@@ -24,18 +25,21 @@ def search(
     k: int,
     config: DecodeConfig | None = None,
     pool: Ragged | None = None,
+    observer: Observer | None = None,
 ) -> list[list[Found]]:
     """At most `k` documents for each query, best first; ties by document order.
 
-    `pool` limits each query to some documents (ascending positions), in place of the prior's pool.
+    `pool` limits each query to some documents (ascending positions), in place of the prior's pool;
+    a single row of it is for all queries.
+    `observer` is shown every step of every batch.
     """
     config = config or DecodeConfig()
     scorer = Scorer(backbone, constraint.alphabet, config)
     answers: list[list[Found]] = []
     for start in range(0, len(queries), config.batch):
         together = queries[start : start + config.batch]
-        beam = Beam(backbone, constraint, scorer, together, k, config)
-        own = None if pool is None else pool.take(start + np.arange(len(together)))
+        beam = Beam(backbone, constraint, scorer, together, k, config, observer)
+        own = None if pool is None else _own(constraint, pool, start, len(together))
         if not (config.look_ahead or (config.pool and own is None)):
             answers += beam.run(own)
             continue
@@ -62,6 +66,13 @@ def search_by_prior(
         _, _, hidden = backbone.encode(queries[start : start + config.batch])
         answers += rank_by_prior(plan(backbone, constraint, hidden, config.prior), k)
     return answers
+
+
+def _own(constraint: Constraint, pool: Ragged, start: int, size: int) -> Ragged:
+    """The rows of a pool for some queries; one for all, which term sets need not have repeated."""
+    if len(pool.offsets) > 2:
+        return pool.take(start + np.arange(size))
+    return pool if isinstance(constraint, PostingsConstraint) else pool.take(np.zeros(size, int))
 
 
 def _term_sets(constraint: Constraint) -> PostingsConstraint:
