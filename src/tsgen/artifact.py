@@ -17,7 +17,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as installed_version
@@ -109,6 +109,17 @@ def open_artifact(folder: Path, kind: str | None = None) -> Manifest:
         )
     _check(folder, manifest, hash_up_to=HASH_ON_OPEN)
     return manifest
+
+
+def forget(folder: Path, names: Iterable[str]) -> None:
+    """Remove files from a folder and from its manifest, if it has one: from that first."""
+    names = list(names)
+    if (folder / MANIFEST).is_file():
+        manifest = read_manifest(folder)
+        files = {name: facts for name, facts in manifest.files.items() if name not in names}
+        _write_manifest(folder, replace(manifest, files=files))
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
 
 
 def verify(folder: Path) -> Manifest:
@@ -209,13 +220,16 @@ def _run(work: Callable[[Path], None], partial: Path, wanted: Manifest, keep_pie
     partial.mkdir(exist_ok=True)
     try:
         work(partial)
-        fields = asdict(replace(wanted, files=_files(partial)))
-        with write_beside(partial / MANIFEST) as beside:
-            beside.write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
+        _write_manifest(partial, replace(wanted, files=_files(partial)))
     except (TsgenError, OSError, SafetensorError) as error:
         if isinstance(error, TsgenError) or not keep_pieces:
             shutil.rmtree(partial)
         raise
+
+
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    with write_beside(folder / MANIFEST) as beside:
+        beside.write_text(json.dumps(asdict(manifest), indent=1) + "\n", encoding="utf-8")
 
 
 def _sweep(folder: Path, partial: Path) -> None:

@@ -20,6 +20,20 @@ class ArtifactError(TsgenError):
     """A stage's output folder is damaged, foreign, or made by another version."""
 
 
+class WhereError(TsgenError):
+    """A filter cannot be understood; the message shows the place."""
+
+    def __init__(self, text: str, place: int, what: str) -> None:
+        start = max(0, place - 40)
+        shown = "".join(c if c.isprintable() else " " for c in text[start : place + 40])
+        caret = " " * (place - start) + "^"
+        example = 'lang = "en" and year >= 2020'
+        super().__init__(
+            f"the filter cannot be understood at character {place + 1}: {what}.\n  {shown}\n"
+            f"  {caret}\nExpected something like: {example}"
+        )
+
+
 class MissingExtraError(TsgenError):
     """An optional dependency is needed; the message carries the pip command.
 

@@ -41,6 +41,8 @@ def _rows(audit: Audit) -> dict[str, str]:
             f"{tokens.mean:.2f} ({tokens.tokenizer}), at most {tokens.most}, "
             f"{tokens.share_of_one:.0%} are one token"
         ),
+        "since the base was written": f"{audit.added:,} added, {audit.removed:,} removed",
+        "damage": "; ".join(audit.problems) or "none",
     }
 
 

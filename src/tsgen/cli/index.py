@@ -43,8 +43,7 @@ def index(
     """
     from tsgen.config import read_settings
     from tsgen.corpus.load import load
-    from tsgen.docids.term_set import TermSets
-    from tsgen.retrieve.engine import TERMS
+    from tsgen.retrieve.engine import Engine
     from tsgen.retrieve.indexing import index_config, index_documents
     from tsgen.retrieve.registry import check_tables
 
@@ -55,7 +54,7 @@ def index(
         index_documents(source, index_config(tables), model, out, cache)
     if skip_bad:
         console.print(source.problems.summary())
-    sets = TermSets.load(out / TERMS)
+    sets = Engine.load(out).generator.sets
     figures = {"engine": str(out), "documents": len(sets), "vocabulary": len(sets.vocabulary)}
     results_console(json).print(
         f"{len(sets):,} documents, {len(sets.vocabulary):,} terms. "

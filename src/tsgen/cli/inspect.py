@@ -1,4 +1,4 @@
-"""`tsgen inspect`: the audit of a folder of term sets."""
+"""`tsgen inspect`: the audit of a folder of term sets, or of an engine."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from tsgen.cli.common import JsonOption, results_console, write_json
 def inspect(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="FOLDER", help="What `tsgen terms` wrote.", show_default=False),
+        typer.Argument(metavar="FOLDER", help="What tsgen terms, fit or index wrote."),
     ],
     tokenizer: Annotated[
         str, typer.Option(help="A tokenizer.json, a folder with one, or a hub name.")
@@ -23,21 +23,22 @@ def inspect(
 ) -> None:
     """Check that every document can be reached by its terms and only it, and print the figures.
 
-    Exits with 1 if a document is unreachable.
+    An engine is checked as it is now, with its files and what was added and removed since. Exits
+    with 1 if a document is unreachable or a file damaged.
 
     Example: `tsgen inspect runs/wiki-terms --json - --plot frequencies.png`
     """
     from tsgen.cli.audit_table import audit_table
-    from tsgen.docids.audit import audit, term_frequencies
-    from tsgen.docids.term_set import TermSets
+    from tsgen.retrieve.auditing import audit_folder
 
-    found = audit(folder, tokenizer)
+    found = audit_folder(folder, tokenizer)
     results_console(json).print(audit_table(found))
     write_json(json, found)
     if plot is not None:
         from tsgen.evaluate.plots import frequency_plot
+        from tsgen.retrieve.auditing import frequencies_of
 
         title = f"{folder.resolve().name}: {found.weights}, N = {found.n}"
-        frequency_plot(plot, {"terms": term_frequencies(TermSets.load(folder))}, title=title)
-    if found.unreachable:
+        frequency_plot(plot, {"terms": frequencies_of(folder)}, title=title)
+    if found.unreachable or found.problems:
         raise typer.Exit(1)

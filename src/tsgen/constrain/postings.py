@@ -134,7 +134,8 @@ class PostingsConstraint:
         np.cumsum(member_keys(pool.values), axis=0, out=sums[1:])
         # Scaled, because the sum for documents {3, 5} must not look like the one for terms {3, 5}.
         keys = (sums[pool.offsets[1:]] - sums[pool.offsets[:-1]]) * np.uint64(0x2545F4914F6CDD1D)
-        set_of, documents = np.arange(batch, dtype=np.int64), these_documents(pool)
+        documents = these_documents(pool)
+        set_of = np.arange(batch, dtype=np.int64) if len(keys) > 1 else np.zeros(batch, np.int64)
         return self._frontier(index, set_of, keys, documents, exact, skip)
 
     def cursor(self, frontier: SetFrontier, rows: Int) -> Cursor:

@@ -4,6 +4,8 @@ Whatever is asked, some of the first terms are frequent ones. To list what may c
 term is to go through a large share of all documents, and gives the same list each time.
 """
 
+from threading import Lock
+
 import numpy as np
 
 from tsgen.constrain.constraint import Bool, Int, Int32, Ragged
@@ -17,6 +19,7 @@ class Remembered:
     def __init__(self, terms: int) -> None:
         self._place = np.full(terms, -1, dtype=np.int32)  # of each term's list, or -1
         self._lists = Ragged(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+        self._adding = Lock()  # readers need none: a list is there before its place is known
 
     def has(self, terms: Int32) -> Bool:
         """[C] whether the term's list is known."""
@@ -29,9 +32,10 @@ class Remembered:
 
     def add(self, terms: Int32, lists: Ragged) -> None:
         """Keep the lists of these terms, all of them new, unless there is no more room."""
-        before = self._lists
-        if len(before.values) + len(lists.values) > MOST:
-            return
-        offsets: Int = np.concatenate((before.offsets, before.offsets[-1] + lists.offsets[1:]))
-        self._lists = Ragged(offsets, np.concatenate((before.values, lists.values)))
-        self._place[terms] = len(before.offsets) - 1 + np.arange(len(terms), dtype=np.int32)
+        with self._adding:
+            before = self._lists
+            if len(before.values) + len(lists.values) > MOST:
+                return
+            offsets: Int = np.concatenate((before.offsets, before.offsets[-1] + lists.offsets[1:]))
+            self._lists = Ragged(offsets, np.concatenate((before.values, lists.values)))
+            self._place[terms] = len(before.offsets) - 1 + np.arange(len(terms), dtype=np.int32)

@@ -1,6 +1,7 @@
 """The audit of term sets: every document is walked to through the index, as a decoder would."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What is in a folder of term sets.
+    """What is in a folder of term sets, or in an engine.
 
     A document is unreachable if generating T(D) does not lead to it, or leads to documents with
     equal sets that are not recorded as its duplicates.
@@ -45,25 +46,39 @@ class Audit:
     index_bytes: int  # of T and Φ, what a decoder walks
     bytes_per_document: float
     tokens: TokenCounts
+    added: int = 0  # of an engine's documents those that came after its base was written
+    removed: int = 0  # of the base's documents those that are gone
+    problems: list[str] = field(default_factory=list)  # with an engine's files and its store
 
 
 def audit(folder: Path, tokenizer: str = MINILM) -> Audit:
     """Open a folder of term sets and check everything it promises."""
-    manifest = open_artifact(folder, KIND)
-    sets = TermSets.load(folder)
-    facts = summary(folder)
+    weights = str(open_artifact(folder, KIND).config["weights"])
     recorded = load_array(folder, FIRST)
+    return audit_sets(folder, TermSets.load(folder), recorded, weights, summary(folder), tokenizer)
+
+
+def audit_sets(
+    folder: Path,
+    sets: TermSets,
+    recorded: NDArray[np.int32],
+    weights: str,
+    facts: Mapping[str, int],
+    tokenizer: str,
+) -> Audit:
+    """Check term sets; `recorded` [D] has for each document the first of its duplicates."""
     found = walk(sets)
     lost = np.flatnonzero(~found.reached | (found.first != recorded))
-    sizes = sets.nbytes()
+    sizes, shared = sets.nbytes(), _shared(found.first)
     return Audit(
         folder=str(folder),
-        weights=str(manifest.config["weights"]),
+        weights=weights,
         n=facts["n"],
         documents=len(sets),
         terms_per_document=_distribution(np.diff(sets.doc_offsets)),
         moved=facts["moved"],
-        **_duplicates(found.first),
+        duplicate_groups=len(shared),
+        duplicate_documents=int(shared.sum()),
         subset_pairs=int(found.supersets.sum()),
         unreachable=len(lost),
         unreachable_examples=[sets.document_id(int(document)) for document in lost[:NAMED]],
@@ -87,10 +102,10 @@ def _distribution(sizes: NDArray[Any]) -> dict[int, int]:
     return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
 
-def _duplicates(first: NDArray[np.int32]) -> dict[str, int]:
+def _shared(first: NDArray[np.int32]) -> NDArray[np.int64]:
+    """How many documents have each set that several have."""
     _, members = np.unique(first, return_counts=True)
-    shared = members[members > 1]
-    return {"duplicate_groups": len(shared), "duplicate_documents": int(shared.sum())}
+    return members[members > 1]
 
 
 def _longest(sets: TermSets) -> dict[str, int]:

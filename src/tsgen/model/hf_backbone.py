@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from tsgen.artifact import write_beside
-from tsgen.constrain.constraint import Ragged
+from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.model.hf_cache import Reading
 from tsgen.model.hf_parts import Parts, same_scores, unsupported
 from tsgen.model.symbols import Symbols
-from tsgen.model.vocabulary import word_pieces
+from tsgen.model.vocabulary import shared, word_pieces
 
 WORDS_FILE = "words.safetensors"
 
@@ -63,6 +63,13 @@ class HFBackbone(nn.Module):
     def logits(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
         """Scores [R, V] over all output symbols, or [R, len(tokens)] over some of them."""
         return self.symbols.write(hidden, tokens)
+
+    def with_symbols(self, kept: Int32, new: Ragged) -> Self:
+        """The same model, its weights shared, with other terms as its symbols (`word` spelling):
+        symbol i is this one's symbol kept[i] or, where that is −1, the next of `new` by pieces."""
+        other = shared(self)
+        other.symbols = self.symbols.with_symbols(kept, new)
+        return other
 
     def save(self, folder: Path) -> None:
         """Write model and tokenizer as transformers does, and the tables of the `word` spelling."""

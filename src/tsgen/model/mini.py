@@ -18,12 +18,12 @@ from torch.nn import functional
 
 from tsgen.artifact import write_beside
 from tsgen.config import StageConfig
-from tsgen.constrain.constraint import Ragged
+from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.errors import ArtifactError, ConfigError
 from tsgen.model.copying import Copy, Pointed
 from tsgen.model.decoder import DecoderLayer, Groups, Memory
 from tsgen.model.tree_cache import Rows, TreeCache
-from tsgen.model.vocabulary import SubwordTable, WordTable, word_pieces
+from tsgen.model.vocabulary import SubwordTable, WordTable, shared, word_pieces
 from tsgen.terms.encoder import MINILM, empty_encoder, load_encoder
 
 CONFIG_FILE = "mini.json"
@@ -137,10 +137,11 @@ class Mini(nn.Module):
         """Scores [R, V] over all output symbols, or [R, len(tokens)] over some of them."""
         if tokens is None:
             return functional.linear(hidden, self.table())
-        if self._selected is None or self._selected[0] is not tokens:
+        selected = self._selected  # one read: another thread may be searching for others
+        if selected is None or selected[0] is not tokens:
             # A search asks for the same symbols in every step: gather their vectors once.
-            self._selected = tokens, self.table(tokens)
-        return functional.linear(hidden, self._selected[1])
+            selected = self._selected = tokens, self.table(tokens)
+        return functional.linear(hidden, selected[1])
 
     def forward(
         self, queries: Sequence[str], targets: Tensor, tokens: Tensor | None = None
@@ -166,6 +167,14 @@ class Mini(nn.Module):
         """Switch modes; forgets vectors gathered for an earlier search."""
         self._selected = None
         return super().train(mode)
+
+    def with_symbols(self, kept: Int32, new: Ragged) -> Self:
+        """The same model, its weights shared, with other terms as its symbols (`word` spelling):
+        symbol i is this one's symbol kept[i] or, where that is −1, the next of `new` by pieces."""
+        other = shared(self)
+        other.table = cast(WordTable, self.table).with_symbols(kept, new)
+        other._selected = None
+        return other
 
     def save(self, folder: Path) -> None:
         """Write weights, settings and tokenizer: all that `load` needs."""

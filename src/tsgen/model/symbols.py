@@ -3,13 +3,15 @@
 Symbols are read (the vectors of what was decoded) and written (the scores of what may come next).
 """
 
+from typing import Self
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tsgen.constrain.constraint import Ragged
+from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.model.hf_parts import Parts
-from tsgen.model.vocabulary import WordTable
+from tsgen.model.vocabulary import WordTable, shared
 
 Vectors = tuple[Tensor, Tensor | None]  # [n, d] of symbols in the output layer, their bias [n]
 
@@ -40,10 +42,21 @@ class Symbols(nn.Module):
         """Scores [..., size] over all symbols, or [..., len(symbols)] over some of them."""
         if symbols is None or torch.is_grad_enabled():
             return functional.linear(hidden, *self._vectors(symbols))
-        if self._selected is None or self._selected[0] is not symbols:
+        selected = self._selected  # one read: another thread may be searching for others
+        if selected is None or selected[0] is not symbols:
             # A search asks for the same symbols in every step: gather their vectors once.
-            self._selected = symbols, self._vectors(symbols)
-        return functional.linear(hidden, *self._selected[1])
+            selected = self._selected = symbols, self._vectors(symbols)
+        return functional.linear(hidden, *selected[1])
+
+    def with_symbols(self, kept: Int32, new: Ragged) -> Self:
+        """Other terms as the symbols of both tables; see `WordTable.with_symbols`."""
+        other = shared(self)
+        assert self.inputs is not None
+        assert self.outputs is not None
+        other.inputs = self.inputs.with_symbols(kept, new)
+        other.outputs = self.outputs.with_symbols(kept, new)
+        other._selected = None
+        return other
 
     def train(self, mode: bool = True) -> "Symbols":
         """Switch modes; forgets vectors gathered for an earlier search."""

@@ -6,16 +6,28 @@ a term never seen in training has one too:  e(t) = W · (1/n) Σ_j g_j E[piece_j
 """
 
 from collections.abc import Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tsgen.constrain.constraint import Ragged
+from tsgen.constrain.constraint import Int32, Ragged
 
 GATES = 8  # pieces after the eighth share a gate
+
+
+Module = TypeVar("Module", bound=nn.Module)
+
+
+def shared(module: Module) -> Module:
+    """The same weights in another module, which may get other parts."""
+    other = copy(module)
+    for parts in ("_parameters", "_buffers", "_modules"):
+        other.__dict__[parts] = dict(module.__dict__[parts])
+    return other
 
 
 def pieces_in_text(tokenizer: Any, terms: Sequence[str]) -> list[list[int]]:
@@ -106,6 +118,31 @@ class WordTable(nn.Module):
         weight = self._shared[0].weight
         found: Tensor = self.map(functional.embedding(tokens, weight) - weight.mean(dim=0))
         return self.gates[0] * found
+
+    def with_symbols(self, kept: Int32, new: Ragged) -> Self:
+        """A table of other symbols over the same weights: symbol i is this table's symbol kept[i]
+        or, where that is −1, the next of `new` by its pieces. What was composed stays composed."""
+        fresh = np.flatnonzero(kept < 0)
+        order = kept.astype(np.int64)
+        order[fresh] = self.size + np.arange(len(fresh))
+        offsets, values = self._offsets.cpu().numpy(), self._values.cpu().numpy()
+        both = Ragged(
+            np.concatenate((offsets, offsets[-1] + new.offsets[1:])),
+            np.concatenate((values, new.values)),
+        ).take(order)
+        other, device = shared(self), self._offsets.device
+        other._offsets = torch.from_numpy(both.offsets).to(device)
+        other._values = torch.from_numpy(both.values).to(device)
+        other._composed = None
+        if self._composed is not None:
+            with torch.no_grad():
+                known = torch.from_numpy(kept.astype(np.int64)).clamp(min=0).to(device)
+                composed = functional.embedding(known, self._composed)
+                if len(fresh):
+                    places = torch.from_numpy(fresh).to(device)
+                    composed[places] = other._compose(places)
+                other._composed = composed
+        return other
 
     def _compose(self, tokens: Tensor | None) -> Tensor:
         if tokens is None:

@@ -2,13 +2,15 @@
 
 model/                        weights (safetensors), settings and tokenizer of the backbone
 terms/                        T(D) and its postings
-documents.jsonl, …offsets     ids, titles and texts, to show
+documents.jsonl, …offsets     ids, titles, texts and metadata, to show and to filter by
+weights/                      what gave the documents their terms, for documents that come later
 settings.json                 how it was made and how it searches
 training/iteration-T.jsonl    learning curves
+collection.sqlite             what was put and removed since (see `collection`)
 """
 
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,18 +20,20 @@ from tsgen.artifact import MANIFEST, open_artifact
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import as_hits
 from tsgen.decode.search import search
-from tsgen.docids.stage import TermsConfig, terms_config
-from tsgen.docids.term_set import TermSets
-from tsgen.errors import ArtifactError
+from tsgen.docids.stage import KEPT, TermsConfig, terms_config
+from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document, Hit
-from tsgen.retrieve.documents import DocumentStore
+from tsgen.retrieve.among import search_among
+from tsgen.retrieve.base import TERMS, write_base
+from tsgen.retrieve.reader import Reader
+from tsgen.retrieve.view import View
 from tsgen.train.config import ModelConfig, TrainConfig
 from tsgen.train.generator import Generator
 from tsgen.train.iterate import MODEL, GeneratorConfig
 from tsgen.write.stage import QueriesConfig, queries_config, wants_queries
 
 KIND = "tsgen"
-TERMS, SETTINGS = "terms", "settings.json"
+SETTINGS = "settings.json"
 
 
 class EngineConfig(GeneratorConfig):
@@ -59,44 +63,69 @@ class Engine:
     """A generative retriever that knows its documents."""
 
     def __init__(
-        self, generator: Generator, config: EngineConfig, documents: DocumentStore
+        self,
+        generator: Generator,
+        config: EngineConfig,
+        documents: View,
+        weights: Path | None = None,
     ) -> None:
+        """`weights` is the folder of what gives new documents their terms, if there is one."""
         self.generator, self.config, self.documents = generator, config, documents
+        self.weights = weights
 
     def search(
-        self, queries: Sequence[str], k: int = 10, beam: int | None = None
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        beam: int | None = None,
+        where: str | None = None,
     ) -> list[list[Hit]]:
         """At most `k` hits for each query, best first, each with its reason: the terms in the order
-        they were generated, their log p, and |Y| after each."""
+        they were generated, their log p, and |Y| after each. `where` limits the documents to those
+        whose metadata passes it (see `where.py`)."""
         sets, decode = self.generator.sets, self.config.decode
         if beam is not None:
             decode = DecodeConfig.from_mapping(decode.model_dump() | {"beam": beam})
-        found = search(self.generator.backbone, self.generator.constraint, queries, k, decode)
+        if where is not None:
+            found = search_among(self.generator, queries, k, decode, self.documents.matching(where))
+        else:
+            found = search(self.generator.backbone, self.generator.constraint, queries, k, decode)
         return [as_hits(hits, sets.documents, sets.vocabulary) for hits in found]
 
     def document(self, document_id: str) -> Document:
-        """The document of a hit."""
-        return self.documents[self._numbers[document_id]]
+        """The document of a hit; `DataError` if there is none of that id."""
+        number = self.documents.number(document_id)
+        if number is None:
+            raise DataError(f"{document_id!r}: no such document. `tsgen search` prints their ids.")
+        return self.documents[number]
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing, empty folder."""
         write_engine(folder, self.generator, self.config, self.documents)
+        if self.weights is not None:
+            shutil.copytree(self.weights, folder / KEPT)
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
-        """Open the folder that `tsgen fit`, `tsgen index` or `save` wrote."""
+        """Open the folder that `tsgen fit`, `tsgen index` or `save` wrote, as it is now: what
+        changes later is seen by a `Collection`."""
         folder = Path(folder)
-        if (folder / MANIFEST).is_file() or not (folder / SETTINGS).is_file():
-            open_artifact(folder, KIND)
-        settings = orjson.loads(_read(folder / SETTINGS))
-        config = EngineConfig.from_mapping(settings, source=f"{folder / SETTINGS}")
-        sets = TermSets.load(folder / TERMS)
-        generator = Generator.load(folder / MODEL, sets, config.model.query_tokens)
-        return cls(generator, config, DocumentStore(folder))
+        config = open_settings(folder)
+        found = Reader(folder, config.model.query_tokens).read()
+        return cls(found.generator, config, found.documents, weights_folder(folder))
 
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return self.generator.sets.document_numbers()
+
+def open_settings(folder: Path) -> EngineConfig:
+    """The settings of an engine's folder, its files checked."""
+    if (folder / MANIFEST).is_file() or not (folder / SETTINGS).is_file():
+        open_artifact(folder, KIND)
+    settings = orjson.loads(_read(folder / SETTINGS))
+    return EngineConfig.from_mapping(settings, source=f"{folder / SETTINGS}")
+
+
+def weights_folder(folder: Path) -> Path | None:
+    """What gives new documents their terms, if the engine has kept it."""
+    return folder / KEPT if (folder / KEPT).is_dir() else None
 
 
 def write_engine(
@@ -104,9 +133,7 @@ def write_engine(
 ) -> None:
     """All files of an engine but its learning curves."""
     generator.backbone.save(folder / MODEL)
-    (folder / TERMS).mkdir(exist_ok=True)
-    generator.sets.save(folder / TERMS)
-    DocumentStore.write(documents, folder)
+    write_base(folder, generator.sets, documents)
     values = config.model_dump(mode="json")
     (folder / SETTINGS).write_bytes(orjson.dumps(values, option=orjson.OPT_INDENT_2))
 

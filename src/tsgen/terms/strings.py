@@ -1,5 +1,6 @@
 """Many strings as one block of bytes: no Python object for each of them, and they map from disk."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.terms.arrays import load_array, save_array, smallest_offsets
+from tsgen.terms.arrays import load_array, offsets_of, save_array, smallest_offsets
 
 Offsets = NDArray[np.int32] | NDArray[np.int64]
 
@@ -38,18 +39,29 @@ class Strings:
         return (self[i] for i in range(len(self)))
 
     def find(self, string: str) -> int | None:
-        """The number of a string, by binary search; the strings must be in ascending order.
+        """The number of a string, by binary search; the strings must be in ascending order."""
+        place = self.place(string)
+        return place if place < len(self) and self._bytes(place) == string.encode() else None
+
+    def place(self, string: str) -> int:
+        """How many strings come before a string; they must be in ascending order.
 
         UTF-8 keeps the order of code points, so bytes compare as Python's strings do.
         """
-        wanted, low, high = string.encode(), 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            if self._bytes(middle) < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < len(self) and self._bytes(low) == wanted else None
+        return bisect_left(range(len(self)), string.encode(), key=self._bytes)
+
+    def take(self, numbers: NDArray[np.integer]) -> Self:
+        """Some of the strings, in the order of `numbers`."""
+        lengths = np.diff(self.offsets)[numbers]
+        offsets = offsets_of(lengths)
+        shift = np.repeat(self.offsets[:-1][numbers] - offsets[:-1], lengths)
+        return type(self)(smallest_offsets(offsets), self.blob[np.arange(offsets[-1]) + shift])
+
+    def followed_by(self, other: Self) -> Self:
+        """Both, one after the other."""
+        lengths = np.concatenate([np.diff(self.offsets), np.diff(other.offsets)])
+        blob = np.concatenate([self.blob, other.blob])
+        return type(self)(smallest_offsets(offsets_of(lengths)), blob)
 
     def save(self, folder: Path, name: str) -> None:
         """Write `<name>.npy` and `<name>_offsets.npy`."""

@@ -91,7 +91,7 @@ def _move(
     """Give documents the first free combination of their first one's candidates."""
     rows = [candidates.row(document) for document in duplicates]
     hashes = term_hashes(rows[0]).tolist()
-    for ranks in _combinations(len(hashes), n):
+    for ranks in combinations_by_rank(len(hashes), n):
         value = sum(hashes[rank] for rank in ranks) % 2**64
         if value not in taken:
             break
@@ -103,7 +103,7 @@ def _move(
     }
 
 
-def _combinations(count: int, n: int) -> Iterator[Ranks]:
+def combinations_by_rank(count: int, n: int) -> Iterator[Ranks]:
     """All sets of N ranks, then of N + 1, up to all of them; each size in lexicographic order."""
     return chain.from_iterable(
         combinations(range(count), size) for size in range(min(n, count), count + 1)

@@ -51,7 +51,7 @@ def weigh_corpus(
     piece = next(i for i in count() if not _path(folder, i).exists())
     rest = islice(documents, piece * size, None)
     while chunk := list(islice(rest, size)):
-        _write(_path(folder, piece), _weigh(chunk, weights))
+        _write(_path(folder, piece), weigh_documents(chunk, weights))
         done(piece * size + len(chunk))
         piece += 1
     return _merge([_read(_path(folder, i)) for i in range(piece)])
@@ -63,7 +63,8 @@ def remove_pieces(folder: Path) -> None:
         path.unlink()
 
 
-def _weigh(documents: Sequence[Document], weights: Weights) -> Weighed:
+def weigh_documents(documents: Sequence[Document], weights: Weights) -> Weighed:
+    """Weigh some documents at once."""
     vocabulary: dict[str, int] = {}
     lengths: list[int] = []
     word_ids: list[int] = []

@@ -7,15 +7,16 @@ from typing import Any, Self
 import torch
 
 from tsgen.constrain.postings import PostingsConstraint
-from tsgen.docids.spelling import Spelling, subwords, words
+from tsgen.docids.spelling import Spelling, Tokenize, subwords, words
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
 from tsgen.model.decoder_only import DecoderOnly
-from tsgen.model.mini import CONFIG_FILE, Mini, MiniConfig
+from tsgen.model.mini import CONFIG_FILE, Mini
 from tsgen.model.pretrained import load_pretrained, load_saved, require_pretrained
 from tsgen.model.seq2seq import Seq2Seq
+from tsgen.model.shipped import tsgen_mini
 from tsgen.model.vocabulary import pieces_in_text
-from tsgen.train.config import MINI, ModelConfig
+from tsgen.train.config import MINI, MINI_FLAT, ModelConfig
 
 TERMINATOR = ","
 TrainableBackbone = Mini | Seq2Seq | DecoderOnly
@@ -41,16 +42,15 @@ class Generator:
         torch.manual_seed(seed)
         terms = list(sets.vocabulary) if config.spelling == "word" else None
         if config.backbone == MINI:
-            mini = MiniConfig(**config.model_dump(exclude={"backbone"}))
-            return cls.of(Mini.create(mini, terms), sets)
+            return cls.adapted(tsgen_mini(), sets)
+        if config.backbone == MINI_FLAT:
+            return cls.of(Mini.create(config.own_sizes(), terms), sets)
         return cls.of(load_pretrained(config.backbone, config.query_tokens, terms), sets)
 
     @classmethod
     def load(cls, folder: Path, sets: TermSets, query_tokens: int) -> Self:
         """From the folder that the backbone's `save` wrote."""
-        if (folder / CONFIG_FILE).exists():
-            return cls.of(Mini.load(folder), sets)
-        return cls.of(load_saved(folder, query_tokens), sets)
+        return cls.of(load_backbone(folder, query_tokens), sets)
 
     @classmethod
     def adapted(cls, folder: Path, sets: TermSets) -> Self:
@@ -70,9 +70,18 @@ class Generator:
         return self.backbone.encoder
 
 
+def load_backbone(folder: Path, query_tokens: int) -> TrainableBackbone:
+    """What a backbone's `save` wrote."""
+    if (folder / CONFIG_FILE).exists():
+        return Mini.load(folder)
+    return load_saved(folder, query_tokens)
+
+
 def require_backbone(config: ModelConfig) -> None:
     """Fail now if the language model cannot be had."""
-    if config.backbone != MINI:
+    if config.backbone == MINI:
+        tsgen_mini()
+    elif config.backbone != MINI_FLAT:
         require_pretrained(config.backbone)
 
 
@@ -81,14 +90,15 @@ def spelling_for(backbone: TrainableBackbone, sets: TermSets) -> Spelling:
     if backbone.spelling == "word":
         return words(len(sets.vocabulary))
     tokenizer = backbone.tokenizer
+    return subword_spelling(tokenizer, sets, lambda terms: pieces_in_text(tokenizer, terms))
+
+
+def subword_spelling(tokenizer: Any, sets: TermSets, tokenize: Tokenize) -> Spelling:
+    """The pieces that `tokenize` gives each term, closed by the paper's ","."""
     terminator = tokenizer.convert_tokens_to_ids(TERMINATOR)
     if terminator in (None, tokenizer.unk_token_id):
         raise ConfigError(
             f"the backbone's tokenizer has no token {TERMINATOR!r}, which ends a term; expected "
             "one that has. Use another backbone, or the word spelling: model.spelling=word."
         )
-
-    def tokenize(terms: Any) -> Any:
-        return pieces_in_text(tokenizer, terms)
-
     return subwords(list(sets.vocabulary), tokenize, terminator)

@@ -1,0 +1,171 @@
+"""A collection: what is put is found, what is removed is gone, whoever asks."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from living import DOCUMENTS, copied, rounded, write_engine
+from tsgen.errors import ArtifactError, DataError
+from tsgen.records import Document
+from tsgen.retrieve.collection import Changed, Collection
+from tsgen.retrieve.engine import Engine
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_engine(tmp_path_factory.mktemp("living"), DOCUMENTS)
+
+
+@pytest.fixture
+def folder(engine: Path, tmp_path: Path) -> Path:
+    return copied(engine, tmp_path / "engine")
+
+
+def found(collection: Collection | Engine, query: str = "moss", **options: str) -> set[str]:
+    (hits,) = collection.search([query], k=50, **options)
+    return {hit.document_id for hit in hits}
+
+
+ALL = {document.id for document in DOCUMENTS}
+
+
+def test_put_remove_compact(folder: Path) -> None:
+    with Collection.open(folder) as collection:
+        assert len(collection) == 8
+        assert found(collection) == ALL
+        new = Document("new", "quartz and zinnia on the moor", "Wyvern", {"year": 2020})
+        assert collection.put([new]) == Changed(1, 0)
+        assert found(collection) == ALL | {"new"}
+        assert collection.document("new") == new
+        assert collection.document("new").metadata == {"year": 2020}
+        assert collection.remove(["d0", "d3"]) == 2
+        assert found(collection) == ALL - {"d0", "d3"} | {"new"}
+        with pytest.raises(DataError, match="'d0': no such document"):
+            collection.document("d0")
+        before = collection.search(["moss", "zinnia"])
+        collection.compact()
+        assert rounded(collection.search(["moss", "zinnia"])) == rounded(before)
+        assert collection.document("new") == new
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "base-2",
+        "collection.sqlite",
+        "manifest.json",
+        "model",
+        "settings.json",
+        "weights",
+    ]
+    assert rounded(Engine.load(folder).search(["moss", "zinnia"])) == rounded(before)
+
+
+def test_other_collections_see_a_change_at_once(folder: Path) -> None:
+    with Collection.open(folder) as one, Collection.open(folder) as other:
+        one.put([Document("new", "a fern")])
+        assert found(other) == ALL | {"new"}
+        before = other.engine
+        one.remove(["new"])
+        assert "new" not in other
+        assert before.document("new").text == "a fern"  # a snapshot stays what it was
+        one.put([Document("d1", "another text")])
+        one.compact()
+        assert other.document("d1").text == "another text"
+        assert found(other) == ALL
+        assert before.document("d1").text == DOCUMENTS[1].text
+
+
+def test_put_replaces(folder: Path) -> None:
+    with Collection.open(folder) as collection:
+        assert collection.put([Document("d1", "fern"), Document("x", "yew")]) == Changed(1, 1)
+        assert collection.put([Document("d1", "elm"), Document("x", "elm")]) == Changed(0, 2)
+        assert len(collection) == 9
+        assert collection.document("d1").text == "elm"
+        assert collection.engine.generator.sets.term_set(7).terms == ("elm",)  # with the spelling
+        (hits,) = collection.search(["elm"], k=20)
+        assert {hit.document_id for hit in hits} == ALL | {"x"}  # two with the same words
+
+
+def test_a_known_term_keeps_its_spelling(folder: Path) -> None:
+    with Collection.open(folder) as collection:
+        collection.put([Document("x", "hills, walking"), Document("y", "walks")])
+        collection.put([Document("z", "walked moors")])
+        sets = collection.engine.generator.sets
+        terms = {sets.document_id(n): set(sets.term_set(n).terms) for n in range(len(sets))}
+        assert terms["x"] == {"hill", "walking"}
+        assert terms["y"] == {"walking"}
+        assert terms["z"] == {"walking", "moor"}
+
+
+def test_the_longer_document_makes_room(folder: Path) -> None:
+    """Its three heaviest terms are all the words that a new document has."""
+    with Collection.open(folder) as collection:
+        collection.put([Document("long", "zebra zebra yak yak xerus xerus moss")])
+        collection.put([Document("short", "zebra yak xerus")])
+        sets = collection.engine.generator.sets
+        terms = {sets.document_id(n): set(sets.term_set(n).terms) for n in range(len(sets))}
+        assert terms["short"] == {"zebra", "yak", "xerus"}
+        assert len(terms["long"]) == 3
+        assert "moss" in terms["long"]
+
+
+def test_all_documents_may_go(folder: Path) -> None:
+    with Collection.open(folder) as collection:
+        collection.remove(sorted(ALL))
+        assert (len(collection), collection.search(["fern"])) == (0, [[]])
+        collection.compact()
+        assert collection.search(["fern"]) == [[]]
+        collection.put([Document("x", "moss")])
+        assert found(collection) == {"x"}
+
+
+def test_what_cannot_be_put(folder: Path) -> None:
+    with Collection.open(folder) as collection:
+        with pytest.raises(DataError, match="empty id"):
+            collection.put([Document("x", "moss"), Document("", "moss")])
+        with pytest.raises(DataError, match="'x' is the id of several documents"):
+            collection.put([Document("x", "moss"), Document("x", "fern")])
+        with pytest.raises(DataError, match="'x' cannot be written as JSON"):
+            collection.put([Document("x", "\ud800")])
+        with pytest.raises(DataError, match="'x' cannot be written as JSON"):
+            collection.put([Document("y", "moss"), Document("x", "", "", {"n": 2**70})])
+        with pytest.raises(DataError, match=r"not in the collection: 'a', 'b'\. Nothing"):
+            collection.remove(["d1", "a", "b"])
+        assert found(collection) == ALL
+
+
+def test_an_engine_without_its_weights(folder: Path) -> None:
+    shutil.rmtree(folder / "weights")
+    (folder / "manifest.json").unlink()
+    with Collection.open(folder) as collection:
+        assert found(collection) == ALL
+        with pytest.raises(ArtifactError, match="cannot take new ones. Make it again with `tsgen"):
+            collection.put([Document("x", "moss")])
+        assert collection.remove(["d1"]) == 1
+        assert found(collection) == ALL - {"d1"}
+
+
+def test_filters(folder: Path) -> None:
+    with Collection.open(folder) as collection:
+        assert found(collection, where="year exists") == set()
+        new = [Document(f"n{i}", f"moss {i}", "", {"year": 2000 + i}) for i in range(9)]
+        collection.put(new)
+        assert found(collection, where="year >= 2003 and year != 2005") == {
+            "n3",
+            "n4",
+            "n6",
+            "n7",
+            "n8",
+        }
+        assert found(collection, where="not year exists") == ALL
+        for beam in (1, 2, 20):
+            (hits,) = collection.search(["moss"], 4, beam, where="year exists")
+            assert len(hits) == 4
+            assert all(hit.document_id.startswith("n") for hit in hits)
+        three = collection.search(["moss", "fern", "oak"], 3, where="year < 2005")
+        alone = [collection.search([query], 3, where="year < 2005")[0] for query in QUERIES]
+        assert rounded(three) == rounded(alone)
+        collection.remove(["n8"])
+        collection.compact()
+        assert found(collection, where="year > 2006") == {"n7"}
+
+
+QUERIES = ["moss", "fern", "oak"]
