@@ -11,7 +11,7 @@ setup: $(SETUP)
 $(SETUP): pyproject.toml constraints.txt src/tsgen/version.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,datasets,tensorboard]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,datasets,integrations,serve,tensorboard]'
 	@touch $@
 
 lint: $(SETUP)

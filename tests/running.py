@@ -18,6 +18,7 @@ PRELOADED = [
     "tsgen.evaluate.source",
     "tsgen.baselines.bm25",
     "tsgen.retrieve.fitting",
+    "tsgen.serve.running",
     "tsgen.terms.learned",
 ]
 

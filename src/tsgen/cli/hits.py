@@ -34,20 +34,6 @@ def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) ->
     return Group(*lines, *(() if hits else (Text("    no hits"),)))
 
 
-def hits_json(engine: Engine, query: str, hits: Sequence[Hit]) -> dict[str, Any]:
-    """A query and its hits as plain values."""
-    splitter = Splitter(engine.config.terms.words)
-    keys = query_keys(query, splitter)
-    rows = []
-    for hit in hits:
-        document = engine.document(hit.document_id)
-        shown = {"title": document.title, "snippet": snippet(document.text, keys, splitter).text}
-        rows.append(
-            {"document": hit.document_id, "score": hit.score, **shown, "reason": hit.reason}
-        )
-    return {"query": query, "hits": rows}
-
-
 def highlighted(marked: Marked) -> Text:
     """With the query's words in colour."""
     text = Text(marked.text)

@@ -21,21 +21,35 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show log p of each term, and how many documents.")
     ] = False,
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="FILTER", help="""Only documents like: 'lang = "en" and year > 9'."""),
+    ] = None,
     json: JsonOption = None,
 ) -> None:
     """Print the best documents, each with the permutation of its terms that led to it.
 
-    Words of the query are highlighted.
+    Words of the query are highlighted. --where filters by metadata before the first step: = != < <=
+    > >=, in (…), contains, exists, and, or, not.
 
-    Example: `tsgen search runs/engine "sodium in white bread" -k 3 --explain`
+    Example: `tsgen search runs/engine "sodium in white bread" -k 3 --where 'year >= 2020'`
     """
-    from tsgen.cli.hits import hits_json, hits_view
+    from tsgen.cli.hits import hits_view
     from tsgen.retrieve.engine import Engine
+    from tsgen.retrieve.shown import hits_json
+    from tsgen.terms.words import Splitter
 
     queries = [line.strip() for line in sys.stdin] if query == "-" else [query]
     queries = [text for text in queries if text]
     opened = Engine.load(engine)
-    found = list(zip(queries, opened.search(queries, k, beam), strict=True))
+    found = list(zip(queries, opened.search(queries, k, beam, where), strict=True))
     for text, hits in found:
         results_console(json).print(hits_view(opened, text, hits, explain))
-    write_json(json, [hits_json(opened, text, hits) for text, hits in found])
+    splitter = Splitter(opened.config.terms.words)
+    write_json(
+        json,
+        [
+            hits_json(text, ((hit, opened.document(hit.document_id)) for hit in hits), splitter)
+            for text, hits in found
+        ],
+    )

@@ -1,0 +1,56 @@
+"""An engine to serve: a copy of a given one, or a small one that is made."""
+
+import shutil
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from tsgen.corpus.load import load
+from tsgen.model.mini import Mini, MiniConfig
+from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.indexing import index_config, index_documents
+from tsgen.terms.words import Splitter
+
+DOCUMENTS = 300
+
+
+def engine_copy(given: Path | None, folder: Path) -> Path:
+    """In `folder`, so that writing changes no one's engine."""
+    if given is None:
+        return made_engine(folder)
+    return Path(shutil.copytree(given, folder / "engine"))
+
+
+def made_engine(folder: Path) -> Path:
+    """An untrained generator over some documentation of the Python standard library."""
+    notes = folder / "notes"
+    notes.mkdir()
+    for number, document in enumerate(islice(load("stdlib:").documents(), DOCUMENTS)):
+        (notes / f"{number}.md").write_text(f"# {document.title}\n\n{document.text}\n")
+    Mini.create(MiniConfig(), ["word"]).save(folder / "model")
+    tables = {"terms": {"weights": "tfidf"}, "decode": {"beam": 20}}
+    source = load(str(notes))
+    index_documents(
+        source, index_config(tables), folder / "model", folder / "engine", folder / "cache"
+    )
+    return folder / "engine"
+
+
+def sample_texts(engine: Path, count: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    """Queries of three to eight words of some documents, and texts of others to write."""
+    opened = Engine.load(engine)
+    rng, splitter = np.random.default_rng(seed), Splitter(opened.config.terms.words)
+    numbers = rng.integers(0, len(opened.documents), size=2 * count)
+    queries, texts = [], []
+    for number in numbers:
+        text = opened.documents[int(number)].contents
+        words = splitter.spellings(text[:2000])
+        if len(words) < 3:
+            continue
+        length = min(len(words), int(rng.integers(3, 9)))
+        if len(queries) < count:
+            queries.append(" ".join(rng.choice(words, length, replace=False)))
+        else:
+            texts.append(text[:2000])
+    return queries, texts

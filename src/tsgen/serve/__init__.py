@@ -1,0 +1,1 @@
+"""An engine as a service: the HTTP interface and the page."""

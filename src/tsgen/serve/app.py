@@ -1,0 +1,53 @@
+"""The web application over a collection."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from tsgen.serve.access import check_token
+from tsgen.serve.documents import documents_router
+from tsgen.serve.guard import Guard
+from tsgen.serve.limits import Limits
+from tsgen.serve.refused import answer_errors
+from tsgen.serve.searching import search_router
+from tsgen.serve.serving import Living, Serving
+from tsgen.serve.static import page_router
+from tsgen.serve.tracing import tracing_router
+from tsgen.serve.watching import watching_router
+from tsgen.terms.words import Splitter
+from tsgen.version import __version__
+
+
+def create_app(
+    collection: Living,
+    splitter: Splitter | None = None,
+    limits: Limits | None = None,
+    token: str | None = None,
+) -> FastAPI:
+    """Serve a collection; `splitter` finds the words of a query in a snippet. Without a token no
+    document can be changed. The threads end with the app's lifespan."""
+    serving = Serving.start(collection, splitter or Splitter(), limits or Limits())
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        serving.close()
+
+    app = FastAPI(
+        title="tsgen",
+        version=__version__,
+        description="Generative retrieval by term sets.",
+        lifespan=lifespan,
+        docs_url=None,  # it would load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.serving = serving
+    app.add_middleware(Guard, limits=serving.limits, meters=serving.meters)
+    answer_errors(app)
+    app.include_router(search_router(serving))
+    app.include_router(tracing_router(serving))
+    app.include_router(documents_router(serving, check_token(token)))
+    app.include_router(watching_router(serving))
+    app.include_router(page_router())
+    return app

@@ -1,0 +1,122 @@
+"""The one thread that runs the model. Searches that wait at the same time are answered together."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tsgen.records import Hit
+from tsgen.serve.refused import busy
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What must be equal for one call to answer several queries."""
+
+    k: int
+    beam: int | None = None
+    where: str | None = None
+
+
+Search = Callable[[Sequence[str], Ask], list[list[Hit]]]
+"""Answers some queries."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """A query (with what is asked of it), or anything else to be done."""
+
+    ask: Ask | None
+    work: Any
+    answer: "Future[Any]"
+
+
+class ModelThread:
+    """Takes the oldest that waits and, if that is a query, others that can be answered with it.
+
+    Nothing is held back to fill a batch: what came while the model was busy is the next one.
+    """
+
+    def __init__(self, search: Search, batch: int, most: int) -> None:
+        self._search, self._batch, self._most = search, batch, most
+        self._queue: deque[_Waiting] = deque()
+        self._change = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="model", daemon=True)
+        self._thread.start()
+
+    def search(self, queries: Sequence[str], ask: Ask) -> "list[Future[list[Hit]]]":
+        """Each query's hits, later; all queries are taken or none."""
+        return self._put([_Waiting(ask, query, Future()) for query in queries])
+
+    def call(self, function: Callable[[], T]) -> "Future[T]":
+        """What `function` returns, later: for whatever else needs the model."""
+        answer: Future[T] = Future()
+        self._put([_Waiting(None, function, answer)])
+        return answer
+
+    def waiting(self) -> int:
+        """How many wait now."""
+        return len(self._queue)
+
+    def alive(self) -> bool:
+        """Whether what comes will be answered."""
+        return self._thread.is_alive() and not self._closed
+
+    def close(self) -> None:
+        """Answer what waits, then end."""
+        with self._change:
+            self._closed = True
+            self._change.notify()
+        self._thread.join()
+
+    def _put(self, items: list[_Waiting]) -> list[Any]:
+        with self._change:
+            if self._closed or len(self._queue) + len(items) > self._most:
+                raise busy("queries", self._most)
+            self._queue.extend(items)
+            self._change.notify()
+        return [item.answer for item in items]
+
+    def _work(self) -> None:
+        while batch := self._take():
+            wanted = [item for item in batch if item.answer.set_running_or_notify_cancel()]
+            if wanted:
+                self._answer(wanted)
+
+    def _take(self) -> list[_Waiting]:
+        """The oldest and its like, in the order they came; nothing at the end."""
+        with self._change:
+            self._change.wait_for(lambda: self._queue or self._closed)
+            if not self._queue:
+                return []
+            ask, taken = self._queue[0].ask, list[_Waiting]()
+            room = self._batch if ask is not None else 1
+            rest = deque[_Waiting]()
+            for item in self._queue:
+                fits = len(taken) < room and item.ask == ask
+                (taken if fits else rest).append(item)
+            self._queue = rest
+            return taken
+
+    def _answer(self, batch: list[_Waiting]) -> None:
+        """If a batch fails, each of its queries is tried alone: only the one to blame fails."""
+        try:
+            answers = self._run(batch)
+        except BaseException as error:
+            if len(batch) == 1:
+                batch[0].answer.set_exception(error)
+            else:
+                for item in batch:
+                    self._answer([item])
+            return
+        for item, answer in zip(batch, answers, strict=True):
+            item.answer.set_result(answer)
+
+    def _run(self, batch: list[_Waiting]) -> list[Any]:
+        ask = batch[0].ask
+        return [batch[0].work()] if ask is None else self._search([i.work for i in batch], ask)

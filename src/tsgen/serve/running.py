@@ -1,0 +1,94 @@
+"""The process: opens an engine, listens, and ends when it is told to, with its work done."""
+
+import ipaddress
+import logging
+import signal
+import socket
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from tsgen.errors import ConfigError
+from tsgen.retrieve.collection import Collection
+from tsgen.serve.access import check_token
+from tsgen.serve.app import create_app
+from tsgen.serve.limits import Limits
+from tsgen.serve.logs import log, write_logs
+from tsgen.serve.patience import Patient
+from tsgen.terms.words import Splitter
+
+GRACE = 5.0  # seconds beyond a request's limit for its answer to reach the client
+
+
+def serve(
+    engine: Path | str,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    token: str | None = None,
+    limits: Limits | None = None,
+) -> None:
+    """Serve an engine until SIGTERM or Ctrl-C; requests that have begun are still answered."""
+    limits, token = limits or Limits(), check_token(token)
+    with bind(host, port) as listening, Collection.open(engine) as collection:
+        collection.search(["warm up"], 1)  # the first search compiles; no client should wait for it
+        write_logs()
+        address = "http://{}:{}".format(*listening.getsockname()[:2])
+        log("listening", address=address, documents=len(collection), writes=token is not None)
+        if token is None and not _loopback(host):
+            log("open_to_others", logging.WARNING, advice=_ADVICE)
+        splitter = Splitter(collection.config.terms.words)
+        run(create_app(collection, splitter, limits, token), listening, limits)
+    log("ended")
+
+
+def run(app: FastAPI, listening: socket.socket, limits: Limits) -> None:
+    """Answer until told to end."""
+    before = signal.signal(signal.SIGTERM, lambda *_: None)  # having ended well is no failure
+    try:
+        uvicorn.Server(server_config(app, limits)).run([listening])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def server_config(app: FastAPI, limits: Limits) -> uvicorn.Config:
+    """How connections are treated."""
+    return uvicorn.Config(
+        app,
+        http=Patient,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=limits.connections,
+        timeout_graceful_shutdown=round(limits.seconds + GRACE),
+    )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Before the engine is loaded, so that a taken port is told at once; clients that come before
+    it is loaded are turned away."""
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        return bound
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"cannot listen on {host} port {port}: {error}; expected an address of this machine "
+            "and a free port. Choose others with --host and --port."
+        ) from None
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+_ADVICE = (
+    "Others on the network can search; no one can change documents, since there is no token. "
+    "Use --host 127.0.0.1, or a proxy that knows who may ask."
+)

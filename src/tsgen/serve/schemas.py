@@ -1,0 +1,203 @@
+"""The bodies of requests and answers, as the OpenAPI description shows them."""
+
+import math
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    create_model,
+    field_validator,
+    model_validator,
+)
+
+from tsgen.serve.limits import Limits
+
+INT64 = 2**63
+DEEPEST = 16  # objects and lists inside one another
+
+
+def _encodable(text: str) -> str:
+    """JSON can write half a character, `"\\ud800"`; nothing after it can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("whole characters, no lone surrogates") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_encodable)]
+
+
+class Body(BaseModel):
+    """What a client sends: no other names, no guessing of types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class SearchRequest(Body):
+    """One query or many, and how to search."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["query"]}, {"required": ["queries"]}],
+            "examples": [{"query": "sodium in white bread", "k": 3, "explain": True}],
+        }
+    )
+
+    query: str | None = Field(None, description="One question; or `queries`, not both.")
+    queries: list[str] | None = Field(None, description="Several questions at once.")
+    k: int = Field(10, ge=1, description="At most so many hits for each query.")
+    beam: int | None = Field(None, ge=1, description="B; by default the engine's setting.")
+    where: str | None = Field(
+        None, description='A filter over metadata, e.g. `lang = "en" and year >= 2020`.'
+    )
+    explain: bool = Field(False, description="Whether hits carry the terms that led to them.")
+
+    @model_validator(mode="after")
+    def _one_or_many(self) -> Self:
+        if (self.query is None) == (self.queries is None):
+            raise ValueError("either `query` or `queries`")
+        if any(not query.strip() for query in self.asked):
+            raise ValueError("queries that are not empty")
+        return self
+
+    @property
+    def asked(self) -> list[str]:
+        """All queries."""
+        return [self.query] if self.query is not None else self.queries or []
+
+
+def limited_search(limits: Limits) -> type[SearchRequest]:
+    """The same with the server's limits, for validation and for the description."""
+    query = _text_of(limits.query)
+    many = Annotated[list[query], Field(min_length=1, max_length=limits.queries)]
+    own = SearchRequest.model_fields
+    changed: dict[str, Any] = {
+        "query": (query | None, None),
+        "queries": (many | None, None),
+        "k": (Annotated[int, Field(ge=1, le=limits.k)], min(10, limits.k)),
+        "beam": (Annotated[int, Field(ge=1, le=limits.beam)] | None, None),
+        "where": (_text_of(limits.where) | None, None),
+    }
+    described = {
+        name: (kind, Field(default, description=own[name].description))
+        for name, (kind, default) in changed.items()
+    }
+    return create_model("SearchRequest", __base__=SearchRequest, **described)  # type: ignore[call-overload,no-any-return]
+
+
+def _text_of(most: int) -> Any:
+    return Annotated[
+        str, Field(min_length=1, max_length=most), AfterValidator(_encodable)
+    ]  # the lengths first: they are in the description then
+
+
+class ShownReason(BaseModel):
+    """The terms in the order they were generated, log p of each, and |Y|, the documents left."""
+
+    terms: list[str]
+    log_probs: list[float]
+    valid_documents: list[int]
+
+
+class ShownHit(BaseModel):
+    """One answer to a query."""
+
+    document: str = Field(description="Its id, for GET /documents/{id}.")
+    score: float
+    title: str
+    snippet: str
+    reason: ShownReason | None = Field(None, description="With `explain`.")
+
+
+class Result(BaseModel):
+    """A query and its hits, best first."""
+
+    query: str
+    hits: list[ShownHit]
+
+
+class SearchAnswer(BaseModel):
+    """A result for each query, in the order they were asked."""
+
+    results: list[Result]
+
+
+class DocumentBody(Body):
+    """A document without its id, which is in the path."""
+
+    text: Annotated[str, Field(min_length=1), AfterValidator(_encodable)]
+    title: Text = ""
+    metadata: dict[str, Any] = Field(
+        default_factory=dict, description="What filters ask for: any JSON values by name."
+    )
+
+    @field_validator("metadata", mode="before")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:
+        _check_storable(value, DEEPEST)
+        return value
+
+
+def _check_storable(value: Any, deepest: int) -> None:
+    """Whether it can be written and read again as it is."""
+    if isinstance(value, str):
+        _encodable(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("finite numbers")
+    elif isinstance(value, int) and not -INT64 <= value < INT64:
+        raise ValueError("whole numbers of 64 bits")
+    elif isinstance(value, dict | list):
+        if not deepest:
+            raise ValueError(f"at most {DEEPEST} objects and lists inside one another")
+        for each in [*value, *value.values()] if isinstance(value, dict) else value:
+            _check_storable(each, deepest - 1)
+
+
+class ShownDocument(BaseModel):
+    """A document of the collection."""
+
+    id: str
+    title: str
+    text: str
+    metadata: dict[str, Any]
+
+
+class Written(BaseModel):
+    """What a change did; it is durable."""
+
+    id: str
+    change: str = Field(description="added, updated or removed")
+
+
+class Status(BaseModel):
+    """Whether the server works."""
+
+    status: str
+
+
+class Readiness(Status):
+    """Whether the server answers searches."""
+
+    documents: int
+
+
+class ErrorBody(BaseModel):
+    """What kind of error, and what was found, what was expected, what to do."""
+
+    code: str
+    message: str
+
+
+class ErrorAnswer(BaseModel):
+    """Every answer with a status of 400 or more."""
+
+    error: ErrorBody
+
+
+def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The description of an endpoint's refusals, with those that any request may meet."""
+    return {status: {"model": ErrorAnswer} for status in sorted({400, 408, 413, 500, *statuses})}
