@@ -47,6 +47,7 @@ class TraceStep:
 
     hypotheses: tuple[Hypothesis, ...]
     stayed: int  # how many were not pruned, whether or not all of them are shown
+    on: int  # how many of these go on
 
 
 class Tracer:
@@ -73,7 +74,8 @@ class Tracer:
             self._hypothesis(*row, parent[i], found[i], fates[i]) for i, row in enumerate(rows)
         ]
         stayed = sum(one.fate != "pruned" for one in shown)
-        self.steps.append(TraceStep((*shown, *self._behind(moment)), stayed))
+        on = len(moment.chosen.on)
+        self.steps.append(TraceStep((*shown, *self._behind(moment)), stayed, on))
 
     def places(self, step: int, place: int) -> tuple[int, ...]:
         """Where a hypothesis and those that it grew from stand; steps count from 0."""
