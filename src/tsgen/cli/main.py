@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from tsgen.cli.add import add
 from tsgen.cli.common import console, output
+from tsgen.cli.compact import compact
 from tsgen.cli.compare import compare
 from tsgen.cli.data import data
 from tsgen.cli.demo import demo
@@ -18,11 +20,16 @@ from tsgen.cli.explain import explain
 from tsgen.cli.fit import fit
 from tsgen.cli.index import index
 from tsgen.cli.inspect import inspect
+from tsgen.cli.mcp import mcp
 from tsgen.cli.pretrain import pretrain
 from tsgen.cli.queries import queries
+from tsgen.cli.remove import remove
 from tsgen.cli.search import search
+from tsgen.cli.serve import serve
 from tsgen.cli.split import split
 from tsgen.cli.terms import terms
+from tsgen.cli.update import update
+from tsgen.cli.why import why
 from tsgen.errors import TsgenError
 from tsgen.version import __version__
 
@@ -39,6 +46,13 @@ VERBS = (
     fit,
     search,
     explain,
+    why,
+    mcp,
+    serve,
+    add,
+    update,
+    remove,
+    compact,
     compare,
     evaluate,
     data,

@@ -1,0 +1,22 @@
+"""A LangChain chain with tsgen as its retriever: python langchain_chain.py ENGINE QUERY"""
+
+import sys
+
+from langchain_core.runnables import RunnableLambda
+
+from tsgen.integrations.langchain import TsgenRetriever
+from tsgen.retrieve.collection import Collection
+
+
+def main(engine: str, query: str) -> None:
+    """Print what a prompt would be given as its context."""
+    with Collection.open(engine) as collection:
+        retriever = TsgenRetriever(source=collection, k=3)
+        context = retriever | RunnableLambda(
+            lambda found: "\n".join(f"[{one.id}] {one.page_content}" for one in found)
+        )
+        print(context.invoke(query))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,17 @@
+"""tsgen as a LlamaIndex retriever: python llamaindex_retriever.py ENGINE QUERY"""
+
+import sys
+
+from tsgen.integrations.llamaindex import TsgenRetriever
+from tsgen.retrieve.collection import Collection
+
+
+def main(engine: str, query: str) -> None:
+    """Print the nodes with their scores and terms."""
+    with Collection.open(engine) as collection:
+        for found in TsgenRetriever(collection, k=3).retrieve(query):
+            print(f"{found.score:.2f} [{found.node.node_id}] {found.node.metadata['terms']}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

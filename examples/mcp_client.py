@@ -1,0 +1,23 @@
+"""What a language model sees of `tsgen mcp ENGINE`: python mcp_client.py ENGINE QUERY"""
+
+import asyncio
+import sys
+
+from mcp.client import Client
+
+from tsgen.integrations.mcp import mcp_server
+from tsgen.retrieve.collection import Collection
+
+
+async def ask(engine: str, query: str) -> None:
+    """Print the tools and what a search answers; in one process, without a pipe between them."""
+    with Collection.open(engine) as collection:
+        async with Client(mcp_server(collection)) as client:
+            print([tool.name for tool in (await client.list_tools()).tools])
+            found = await client.call_tool("search_documents", {"query": query, "k": 3})
+            for one in found.structured_content["result"]:
+                print(f"[{one['id']}] {one['text']}")
+
+
+if __name__ == "__main__":
+    asyncio.run(ask(*sys.argv[1:]))

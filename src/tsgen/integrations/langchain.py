@@ -1,0 +1,30 @@
+"""LangChain: `TsgenRetriever(source=collection).invoke("a question")`."""
+
+from typing import Any
+
+from tsgen.errors import MissingExtraError
+from tsgen.integrations.source import answers, metadata
+
+try:
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+except ImportError:
+    raise MissingExtraError("LangChain", "langchain") from None
+
+
+class TsgenRetriever(BaseRetriever):
+    """Documents with their title, score and generated terms in the metadata."""
+
+    source: Any
+    """A `Collection` or an `Engine`."""
+
+    k: int = 10
+    beam: int | None = None
+    where: str | None = None
+    """A filter by metadata."""
+
+    def _get_relevant_documents(self, query: str) -> list[Document]:
+        return [
+            Document(id=found.id, page_content=found.text, metadata=metadata(hit, found))
+            for hit, found in answers(self.source, query, self.k, self.beam, self.where)
+        ]

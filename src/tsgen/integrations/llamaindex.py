@@ -1,0 +1,31 @@
+"""LlamaIndex: `TsgenRetriever(collection).retrieve("a question")`."""
+
+from tsgen.errors import MissingExtraError
+from tsgen.integrations.source import Source, answers, metadata
+
+try:
+    from llama_index.core.retrievers import BaseRetriever
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+except ImportError:
+    raise MissingExtraError("LlamaIndex", "llamaindex") from None
+
+
+class TsgenRetriever(BaseRetriever):
+    """Text nodes with their title and generated terms in the metadata."""
+
+    def __init__(
+        self, source: Source, k: int = 10, beam: int | None = None, where: str | None = None
+    ) -> None:
+        """`where` filters by metadata."""
+        self._source, self._k, self._beam, self._where = source, k, beam, where
+        super().__init__()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        query = query_bundle.query_str
+        return [
+            NodeWithScore(
+                node=TextNode(id_=found.id, text=found.text, metadata=metadata(hit, found)),
+                score=hit.score,
+            )
+            for hit, found in answers(self._source, query, self._k, self._beam, self._where)
+        ]

@@ -1,0 +1,42 @@
+"""PyTerrier: `TsgenRetriever(collection) >> …`. No Java is started."""
+
+from typing import Any
+
+from tsgen.errors import MissingExtraError
+from tsgen.integrations.source import Source
+
+try:
+    import pandas as pd
+    import pyterrier as pt
+except ImportError:
+    raise MissingExtraError("PyTerrier", "pyterrier") from None
+
+
+class TsgenRetriever(pt.Transformer):
+    """A transformer from queries (qid, query) to results (docno, score, rank), with `terms`, the
+    words that led to each."""
+
+    def __init__(
+        self, source: Source, k: int = 100, beam: int | None = None, where: str | None = None
+    ) -> None:
+        """`where` filters by metadata."""
+        self._source, self._k, self._beam, self._where = source, k, beam, where
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """The best documents of each query."""
+        pt.validate.query_frame(inp, extra_columns=["query"])
+        queries = inp.to_dict("records")
+        texts = [row["query"] for row in queries]
+        found = self._source.search(texts, self._k, self._beam, self._where) if texts else []
+        rows: list[dict[str, Any]] = [
+            {
+                **row,
+                "docno": hit.document_id,
+                "score": hit.score,
+                "rank": rank,
+                "terms": hit.reason.terms if hit.reason else (),
+            }
+            for row, hits in zip(queries, found, strict=True)
+            for rank, hit in enumerate(hits, pt.model.FIRST_RANK)
+        ]
+        return pd.DataFrame(rows, columns=[*inp.columns, "docno", "score", "rank", "terms"])
