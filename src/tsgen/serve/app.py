@@ -41,6 +41,7 @@ def create_app(
         lifespan=lifespan,
         docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,
     )
     app.state.serving = serving
     app.add_middleware(Guard, limits=serving.limits, meters=serving.meters)

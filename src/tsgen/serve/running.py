@@ -32,6 +32,7 @@ def serve(
     limits, token = limits or Limits(), check_token(token)
     with bind(host, port) as listening, Collection.open(engine) as collection:
         collection.search(["warm up"], 1)  # the first search compiles; no client should wait for it
+        listening.listen(limits.connections)
         write_logs()
         address = "http://{}:{}".format(*listening.getsockname()[:2])
         log("listening", address=address, documents=len(collection), writes=token is not None)
