@@ -63,7 +63,7 @@ def _fall(fall: Fall) -> list[Text]:
     if not fall.step:
         return []
     lines = [Text(f"step {fall.step}: ", style="bold") + _scored(fall.terms, fall.score)]
-    lines += [Text("  worst kept: ") + _scored(fall.worst, fall.bar)] * bool(fall.worst)
+    lines += [Text("  last place: ") + _scored(fall.worst, fall.bar)] * bool(fall.worst)
     for one in fall.rivals:
         rival = (*fall.terms[:-1], one.term)
         lines.append(Text("  instead: ") + _scored(rival, one.score))

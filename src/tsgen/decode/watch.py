@@ -43,7 +43,7 @@ class Fall:
     terms: tuple[str, ...] = ()  # the best of its subsets with so many terms
     log_prob: float | None = None  # of the last of these terms
     score: float | None = None  # of all of them
-    bar: float | None = None  # the worst score that stayed
+    bar: float | None = None  # the worst score that got a place
     worst: tuple[str, ...] = ()  # the terms with that score
     rivals: tuple[Hypothesis, ...] = ()  # what stayed of its prefix with other terms, best first
 

@@ -70,7 +70,7 @@ class ShownFall(BaseModel):
     terms: list[str]
     log_prob: float | None
     score: float | None
-    bar: float | None = Field(description="The worst score that was kept.")
+    bar: float | None = Field(description="The worst score that got a place.")
     worst: list[str] = Field(description="The terms with that score.")
     rivals: list[ShownHypothesis]
 
