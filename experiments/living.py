@@ -14,6 +14,7 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -95,20 +96,32 @@ def _measure(options: Namespace, work: Path) -> Figures:
 def _others(
     other: DataSet, titles: set[str], count: int, rng: Random
 ) -> tuple[list[Document], tuple[dict[str, str], Judgments]]:
-    """Documents with test queries and no training queries, and these queries."""
+    """Documents with test queries and no training queries, and the queries whose documents they
+    are; a query may have several."""
     seen = {id for grades in other.judgments("train").values() for id in grades}
-    wanted = {id for grades in other.judgments("test").values() for id in grades} - seen
-    found = [one for one in other.documents() if one.id in wanted and one.title not in titles]
-    chosen = rng.sample(found, min(count, len(found)))
-    ids = {one.id for one in chosen}
+    new = {one.id: one for one in other.documents() if one.title not in titles}
+    fresh = new.keys() - seen
+    test = {
+        query: grades for query, grades in other.judgments("test").items() if grades.keys() <= fresh
+    }
+    chosen = _chosen(test, count, rng)
     judged = {
-        query: {PREFIX + id: grade for id, grade in grades.items() if id in ids}
-        for query, grades in other.judgments("test").items()
-        if grades.keys() <= ids
+        query: {PREFIX + id: grade for id, grade in grades.items()}
+        for query, grades in test.items()
+        if grades.keys() <= chosen.keys()
     }
     texts = {query: other.queries()[query].text for query in judged}
-    added = [Document(PREFIX + one.id, one.text, one.title, one.metadata) for one in chosen]
+    added = [replace(new[id], id=PREFIX + id) for id in chosen]
     return added, (texts, judged)
+
+
+def _chosen(judged: Judgments, count: int, rng: Random) -> dict[str, None]:
+    """At most so many documents, all those of some queries."""
+    chosen: dict[str, None] = {}
+    for query in rng.sample(sorted(judged), len(judged)):
+        both = chosen | dict.fromkeys(judged[query])
+        chosen = both if len(both) <= count else chosen
+    return chosen
 
 
 def _staying(

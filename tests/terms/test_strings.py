@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,3 +41,11 @@ def test_find_equals_a_look_into_the_list(known: set[str], wanted: str) -> None:
     strings = Strings.pack(ordered)
     assert [strings.find(string) for string in ordered] == list(range(len(ordered)))
     assert (strings.find(wanted) is not None) == (wanted in known)
+
+
+@given(st.lists(st.text()), st.lists(st.text()), st.data())
+def test_some_of_them_and_both(one: list[str], other: list[str], data: st.DataObject) -> None:
+    both = Strings.pack(one).followed_by(Strings.pack(other))
+    assert list(both) == [*one, *other]
+    picks = data.draw(st.lists(st.integers(0, len(both) - 1))) if len(both) else []
+    assert list(both.take(np.array(picks, np.int64))) == [both[i] for i in picks]

@@ -65,7 +65,7 @@ class Collection:
         return self._writer.put(documents)
 
     def remove(self, ids: Sequence[str]) -> int:
-        """Remove documents; their number. `DataError` names unknown ids; nothing is removed then."""
+        """Remove documents; how many. `DataError` names unknown ids: nothing is removed then."""
         return self._writer.remove(ids)
 
     def compact(self) -> None:

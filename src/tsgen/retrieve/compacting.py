@@ -16,7 +16,7 @@ import numpy as np
 from tsgen.artifact import forget, stage
 from tsgen.config import StageConfig
 from tsgen.errors import TsgenError
-from tsgen.retrieve.base import BASE, base_files, base_folder, write_base
+from tsgen.retrieve.base import BASE, TERMS, base_files, base_folder, write_base
 from tsgen.retrieve.reader import Snapshot
 from tsgen.retrieve.store import Store
 
@@ -33,8 +33,11 @@ def compact(folder: Path, now: Snapshot) -> None:
     if store is None:
         return
     try:
-        if now.last or len(now.documents.kept) < len(now.documents.base.documents):
+        if now.documents.added or len(now.documents.kept) < len(now.documents.base.documents):
             _compact(folder, now, store)
+        else:
+            with store.writing():
+                store.erase()
     finally:
         store.close()
 
@@ -80,6 +83,7 @@ def _remove_old(folder: Path, number: int) -> None:
         if written is not None and int(written.group(1)) < number:
             shutil.rmtree(path, ignore_errors=True)
     forget(folder, base_files(folder))
+    shutil.rmtree(folder / TERMS, ignore_errors=True)
 
 
 def _sync(folder: Path) -> None:

@@ -24,7 +24,7 @@ from tsgen.docids.stage import KEPT, TermsConfig, terms_config
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document, Hit
 from tsgen.retrieve.among import search_among
-from tsgen.retrieve.base import TERMS, write_base
+from tsgen.retrieve.base import write_base
 from tsgen.retrieve.reader import Reader
 from tsgen.retrieve.view import View
 from tsgen.train.config import ModelConfig, TrainConfig

@@ -2,7 +2,8 @@
 
 As in `terms/unique.py` a document takes the first free combination of its terms by rank, and only
 documents with the same words may have the same set. A term that the collection knows is spelled as
-it is there. Sets and words are compared by hashes of their strings, which stay when numbers change.
+it is there. Sets and words are compared by hashes of their keys (stems), which stay when numbers
+change.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,12 +70,12 @@ class Terms:
         words = {self._splitter.key(w) for w in self._splitter.spellings(document.contents)}
         return set_hash(words or {reserved_term(document.id)})
 
-    def choices(self, candidate: Candidate, terms: Sequence[str]) -> Iterator[Choice]:
-        """The sets that a document may take, in order; `terms` are its terms as spelled here."""
-        hashes = [_hash(term) for term in terms]
-        for ranks in combinations_by_rank(len(terms), self._n):
+    def choices(self, candidate: Candidate) -> Iterator[Choice]:
+        """The sets that a document may take, in order."""
+        hashes = [_hash(self.key(term)) for term in candidate.terms]
+        for ranks in combinations_by_rank(len(hashes), self._n):
             yield Choice(
-                tuple(terms[i] for i in ranks),
+                tuple(candidate.terms[i] for i in ranks),
                 tuple(candidate.weights[i] for i in ranks),
                 _signed(sum(hashes[i] for i in ranks)),
             )
@@ -101,7 +102,7 @@ class Known:
     def _sets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Documents in the order of their sets' hashes, and the hashes."""
         sets = self._base.sets
-        each = np.array([_hash(term) for term in sets.vocabulary], np.uint64)
+        each = np.array([_hash(self._terms.key(term)) for term in sets.vocabulary], np.uint64)
         # Differences of running sums are right although the sums wrap around.
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(each[sets.doc_terms])])
         hashes = (sums[sets.doc_offsets[1:]] - sums[sets.doc_offsets[:-1]]).view(np.int64)

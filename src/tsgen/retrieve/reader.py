@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tsgen.docids.merged import Merger, Row
 from tsgen.errors import ArtifactError
@@ -116,7 +117,7 @@ class _Changing:
     def _row(self, one: Added) -> Row:
         return Row(one.id, self._merger.numbers(one.terms), one.weights)
 
-    def _merge(self, kept: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
+    def _merge(self, kept: NDArray[np.int64]) -> None:
         merged = self._merger.merge(kept, [row for _, row in self._rows.values()])
         terms = merged.kept(self._merged)
         self.generator = self._grower.grow(self.generator, merged.sets, terms)

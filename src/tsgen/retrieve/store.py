@@ -4,15 +4,13 @@ A change is one transaction in WAL mode with synchronous=FULL: when it returns i
 a kill at any moment leaves all of it or nothing. Readers never wait, a writer waits for another.
 
 A document that goes keeps its rows, marked with the change that took it, until the collection is
-compacted: readers that still know it can go on reading it.
+compacted: readers that still know it can go on reading it. So do the rows of documents that a
+compaction wrote into the base, until the next one.
 """
 
-import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import RLock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,11 +19,11 @@ from numpy.typing import NDArray
 
 from tsgen.errors import ArtifactError
 from tsgen.records import Document
+from tsgen.retrieve.database import Database
 from tsgen.retrieve.documents import as_json
 
 FILE = "collection.sqlite"
 FORMAT = 1
-PATIENCE = 30.0  # seconds that a writer waits for another one
 
 _SCHEMA = """
 CREATE TABLE state (base INTEGER NOT NULL, change INTEGER NOT NULL);
@@ -69,17 +67,8 @@ class Added:
     metadata: str | None  # JSON
 
 
-class Store:
-    """One connection to the file; may be used by several threads, which take turns."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._turn = path, RLock()
-        with self._explained():
-            self._connection = sqlite3.connect(
-                path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
+class Store(Database):
+    """The changes of one engine."""
 
     @classmethod
     def create(cls, folder: Path) -> Self:
@@ -89,8 +78,8 @@ class Store:
             with store.writing():
                 if not store._version():  # or another process has just made it
                     for statement in _SCHEMA.split(";\n")[:-1]:
-                        store._run(statement)
-                    store._run(f"PRAGMA user_version = {FORMAT}")
+                        store.run(statement)
+                    store.run(f"PRAGMA user_version = {FORMAT}")
         return store
 
     @classmethod
@@ -104,43 +93,27 @@ class Store:
         store.close()
         return None
 
-    def close(self) -> None:
-        """Give the file back."""
-        self._connection.close()
-
     def state(self) -> State:
         """Of the last change, whoever made it."""
-        return State(*self._row("SELECT base, change FROM state"))
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """All that is read inside is of one moment."""
-        with self._transaction("BEGIN"):
-            yield
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """All that is written inside is one change, or none if it fails."""
-        with self._transaction("BEGIN IMMEDIATE"):
-            yield
+        return State(*self.row("SELECT base, change FROM state"))
 
     def changed(self) -> int:
         """Count one more change; its number."""
-        self._run("UPDATE state SET change = change + 1")
+        self.run("UPDATE state SET change = change + 1")
         return self.state().change
 
     def sequences(self) -> NDArray[np.int64]:
         """Of the documents that are there, ascending: the order in which they were put."""
-        rows = self._run("SELECT sequence FROM documents INDEXED BY there WHERE gone IS NULL")
+        rows = self.run("SELECT sequence FROM documents INDEXED BY there WHERE gone IS NULL")
         return np.sort(np.array([row[0] for row in rows], np.int64))
 
     def last(self) -> int:
         """The last sequence number, of a document that is there or gone."""
-        return int(self._row("SELECT coalesce(max(sequence), 0) FROM documents")[0])
+        return int(self.row("SELECT coalesce(max(sequence), 0) FROM documents")[0])
 
     def added(self, after: int) -> list[Added]:
         """The documents that are there and were put after a sequence number, in order."""
-        rows = self._run(
+        rows = self.run(
             "SELECT sequence, id, terms, weights, metadata FROM documents "
             "WHERE sequence > ? AND gone IS NULL ORDER BY sequence",
             after,
@@ -152,12 +125,12 @@ class Store:
 
     def removed(self) -> NDArray[np.int64]:
         """The numbers of the base's documents that are gone or replaced, ascending."""
-        rows = self._run("SELECT number FROM removed ORDER BY number")
+        rows = self.run("SELECT number FROM removed ORDER BY number")
         return np.array([row[0] for row in rows], np.int64)
 
     def document(self, sequence: int) -> Document | None:
         """A document by its sequence number, gone or not; None once it was compacted away."""
-        row = self._row(
+        row = self.row(
             "SELECT id, text, title, metadata FROM documents JOIN texts USING (sequence) "
             "WHERE sequence = ?",
             sequence,
@@ -166,24 +139,24 @@ class Store:
 
     def sequence(self, document_id: str) -> int | None:
         """The sequence number of a document that is there."""
-        row = self._row("SELECT sequence FROM documents WHERE id = ? AND gone IS NULL", document_id)
+        row = self.row("SELECT sequence FROM documents WHERE id = ? AND gone IS NULL", document_id)
         return None if row is None else int(row[0])
 
     def holders(self, set_hash: int) -> list[tuple[int, int]]:
         """Sequence and hash of all words of the documents with a set."""
-        return self._run(
+        return self.run(
             "SELECT sequence, words_hash FROM documents WHERE set_hash = ? AND gone IS NULL",
             set_hash,
         )
 
     def spelling(self, key: str) -> str | None:
         """How the terms with a key are spelled, if the base does not say."""
-        row = self._row("SELECT term FROM spellings WHERE key = ?", key)
+        row = self.row("SELECT term FROM spellings WHERE key = ?", key)
         return None if row is None else str(row[0])
 
     def spell(self, key: str, term: str) -> None:
         """Remember how terms with a key are spelled."""
-        self._run("INSERT OR IGNORE INTO spellings VALUES (?, ?)", key, term)
+        self.run("INSERT OR IGNORE INTO spellings VALUES (?, ?)", key, term)
 
     def insert(
         self,
@@ -196,104 +169,69 @@ class Store:
         """Add a document; its sequence number."""
         metadata = as_json(document.metadata, document.id).decode() if document.metadata else None
         row = (document.id, orjson.dumps(terms).decode(), np.array(weights, "<f4").tobytes())
-        self._run(
+        self.run(
             "INSERT INTO documents (id, terms, weights, set_hash, words_hash, metadata) "
             "VALUES (?, ?, ?, ?, ?, ?)",
             *(*row, set_hash, words_hash, metadata),
         )
-        ((sequence,),) = self._run("SELECT last_insert_rowid()")
-        self._run("INSERT INTO texts VALUES (?, ?, ?)", sequence, document.title, document.text)
+        ((sequence,),) = self.run("SELECT last_insert_rowid()")
+        self.run("INSERT INTO texts VALUES (?, ?, ?)", sequence, document.title, document.text)
         return int(sequence)
 
     def take_away(self, sequence: int, change: int) -> None:
         """A document that is not in the base goes."""
-        self._run("UPDATE documents SET gone = ? WHERE sequence = ?", change, sequence)
+        self.run("UPDATE documents SET gone = ? WHERE sequence = ?", change, sequence)
 
     def remove(self, number: int, change: int) -> bool:
         """A document of the base goes; whether it was there."""
         if self.is_removed(number):
             return False
-        self._run("INSERT INTO removed VALUES (?, ?)", number, change)
+        self.run("INSERT INTO removed VALUES (?, ?)", number, change)
         return True
 
     def is_removed(self, number: int) -> bool:
         """Whether a document of the base is gone."""
-        return self._row("SELECT 1 FROM removed WHERE number = ?", number) is not None
+        return self.row("SELECT 1 FROM removed WHERE number = ?", number) is not None
 
     def later(self, change: int, sequence: int) -> tuple[list[int], list[str]]:
         """What went after a change: base numbers; and of what was put up to a sequence, ids."""
-        numbers = self._run("SELECT number FROM removed WHERE change > ?", change)
-        ids = self._run(
+        numbers = self.run("SELECT number FROM removed WHERE change > ?", change)
+        ids = self.run(
             "SELECT id FROM documents WHERE gone > ? AND sequence <= ?", change, sequence
         )
         return [row[0] for row in numbers], [row[0] for row in ids]
 
     def rebase(self, base: int, sequence: int, removed: Sequence[int], change: int) -> None:
         """A new base holds all that was put up to `sequence`, but of it `removed` is gone."""
-        self._run("UPDATE state SET base = ?", base)
-        self._run("DELETE FROM texts WHERE sequence <= ?", sequence)
-        self._run("DELETE FROM documents WHERE sequence <= ?", sequence)
-        self._run("DELETE FROM removed")
+        self.run("UPDATE state SET base = ?", base)
+        self.erase()
+        self.run("UPDATE documents SET gone = ? WHERE sequence <= ?", change, sequence)
+        self.run("DELETE FROM removed")
         for number in removed:
             self.remove(number, change)
 
-    def shrink(self) -> None:
-        """Give the space of deleted rows back to the disk."""
-        with self._explained():
-            self._connection.execute("VACUUM")
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    def erase(self) -> None:
+        """Delete the rows of documents that are gone."""
+        self.run("DELETE FROM documents WHERE gone IS NOT NULL")
+        self.run("DELETE FROM texts WHERE sequence NOT IN (SELECT sequence FROM documents)")
 
     def problems(self) -> list[str]:
         """What SQLite, and a look at how the rows belong together, find wrong with the file."""
-        checked = [row[0] for row in self._run("PRAGMA integrity_check")]
+        checked = [row[0] for row in self.run("PRAGMA integrity_check")]
         found = [] if checked == ["ok"] else checked
         for what, query in _RULES.items():
-            ((count,),) = self._run(f"SELECT count(*) FROM {query}")
+            ((count,),) = self.run(f"SELECT count(*) FROM {query}")
             found += [f"{count} {what}"] if count else []
         return found
 
     def _version(self) -> int:
-        version = int(self._row("PRAGMA user_version")[0])
+        version = int(self.row("PRAGMA user_version")[0])
         if version > FORMAT:
             raise ArtifactError(
-                f"{self._path}: format {version}, this tsgen knows {FORMAT}. "
+                f"{self.path}: format {version}, this tsgen knows {FORMAT}. "
                 "Run: pip install -U tsgen"
             )
         return version
-
-    def _row(self, query: str, *values: Any) -> Any:
-        return next(iter(self._run(query, *values)), None)
-
-    def _run(self, query: str, *values: Any) -> list[Any]:
-        with self._turn, self._explained():
-            return self._connection.execute(query, values).fetchall()
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        with self._turn:
-            self._run(begin)
-            try:
-                yield
-                self._run("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            raise ArtifactError(
-                f"{self._path}: {error}. If it is locked, another process has been writing for "
-                f"over {PATIENCE:.0f} s; else check the disk's space and permissions. Try again."
-            ) from None
-        except sqlite3.DatabaseError as error:
-            raise ArtifactError(
-                f"{self._path}: {error}; expected a store that tsgen wrote. Restore the engine's "
-                "folder from a copy, or make the engine again."
-            ) from None
 
 
 _RULES = {

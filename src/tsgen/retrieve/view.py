@@ -43,7 +43,7 @@ class View:
         if found is None:
             raise DataError(
                 f"{one.id!r}: the collection was compacted since it was opened, and this document "
-                "is read from its new place. Open the engine again."
+                "is elsewhere or gone. Open the engine again."
             )
         return found
 

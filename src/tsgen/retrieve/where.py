@@ -3,8 +3,8 @@
     filter     = and {"or" and}
     and        = not {"and" not}
     not        = "not" not | "(" filter ")" | field test
-    test       = ("=" | "!=" | "<" | "<=" | ">" | ">=") value | ["not"] "in" "(" value {"," value} ")"
-               | "contains" value | "exists"
+    test       = ("=" | "!=" | "<" | "<=" | ">" | ">=") value | "contains" value | "exists"
+               | ["not"] "in" "(" value {"," value} ")"
     field      = name | string       (a.b is the field b inside the field a)
     value      = string | number | "true" | "false" | "null"
 

@@ -38,6 +38,8 @@ class Writer:
     def put(self, documents: Sequence[Document]) -> Changed:
         """Add documents, or replace those of the same id."""
         _check(documents)
+        if not documents:
+            return Changed(0, 0)
         with self._turn:
             candidates = self._terms.weigh(documents)  # takes longest, and needs no lock
             with self._store.writing():
@@ -45,6 +47,8 @@ class Writer:
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove documents; all of them or, if one is unknown, none."""
+        if not ids:
+            return 0
         with self._turn, self._store.writing():
             change = self._change()
             unknown = [id for id in dict.fromkeys(ids) if not change.take_away(id)]
@@ -76,8 +80,8 @@ class Writer:
         if self._weights is None:
             raise ArtifactError(
                 f"{self._folder}: this engine was made before engines kept what gives a document "
-                "its terms, so it cannot take new ones. Make it again with `tsgen fit` or `tsgen "
-                "index` (what was trained is in the cache and is not trained again)."
+                "its terms, so it cannot take new ones. Remove the folder and make it again with "
+                "the same command (what was trained is in the cache and is not trained again)."
             )
         weights, n = kept_weights(self._weights, self._config)
         return Terms(weights, n, Splitter(self._config.words))
@@ -107,21 +111,23 @@ class _Change:
         number = self.base.numbers.get(document_id)
         return number is not None and self.store.remove(number, self.number)
 
-    def place(self, one: Candidate) -> None:
+    def place(self, one: Candidate, stay: frozenset[str] = frozenset()) -> None:
         """Give a document the first set that no document with other words has. If there is none, a
-        document with more words has all of its words as a set: then that one moves."""
+        document with more words has all of its words as a set: then that one moves, unless it is
+        among those that are to `stay`, for which others have moved."""
         terms, _ = self.writer.known(self.base)
-        spelled = self._spelled(one)
         words = terms.words_hash(one.document)
-        for choice in terms.choices(one, spelled):
+        for choice in terms.choices(one):
             others = self._others(choice, words)
             if not others:
                 break
+        others = [document for document in others if document.id not in stay]
         for document in others:
             self.take_away(document.id)
-        self.store.insert(one.document, choice.terms, choice.weights, choice.set_hash, words)
+        spelled = [self._spelled(term) for term in choice.terms]
+        self.store.insert(one.document, spelled, choice.weights, choice.set_hash, words)
         for document in others:
-            self.place(terms.weigh([document])[0])
+            self.place(terms.weigh([document])[0], stay | {one.document.id})
 
     def _others(self, choice: Choice, words: int) -> list[Document]:
         """The documents with a set, but with other words."""
@@ -137,17 +143,14 @@ class _Change:
                 found += [document] if terms.words_hash(document) != words else []
         return [document for document in found if document is not None]
 
-    def _spelled(self, one: Candidate) -> tuple[str, ...]:
-        """A document's terms as the collection spells them."""
+    def _spelled(self, term: str) -> str:
+        """A term as the collection spells it."""
         terms, known = self.writer.known(self.base)
-        spelled = []
-        for term in one.terms:
-            key = terms.key(term)
-            here = known.spellings.get(key) or self.store.spelling(key)
-            if here is None:
-                self.store.spell(key, term)
-            spelled.append(here or term)
-        return tuple(spelled)
+        key = terms.key(term)
+        here = known.spellings.get(key) or self.store.spelling(key)
+        if here is None:
+            self.store.spell(key, term)
+        return here or term
 
 
 def _check(documents: Sequence[Document]) -> None:
