@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Protocol, Self
 
@@ -73,6 +74,7 @@ class Serving:
             return hits
 
         model = ModelThread(search, limits.batch, limits.waiting)
+        model.call(partial(_use_cores, torch.get_num_threads()))
         reader = Lane("readings", limits.connections)
         return cls(
             collection,
@@ -81,7 +83,7 @@ class Serving:
             meters,
             model,
             reader,
-            Lane("changes", limits.waiting, _one_core),
+            Lane("changes", limits.waiting, partial(_use_cores, 1)),
         )
 
     def close(self) -> None:
@@ -90,7 +92,8 @@ class Serving:
             thread.close()
 
 
-def _one_core() -> None:
-    """Two teams of OpenMP threads would wait for each other: changes take one core, searches the
-    rest."""
-    torch.set_num_threads(1)
+def _use_cores(number: int) -> None:
+    """In this thread. Two large teams of OpenMP threads would wait for each other, so changes take
+    one core. A thread that has not yet asked for its number takes the last that any thread set."""
+    torch.get_num_threads()
+    torch.set_num_threads(number)
