@@ -73,7 +73,7 @@ class SearchRequest(Body):
 def limited_search(limits: Limits) -> type[SearchRequest]:
     """The same with the server's limits, for validation and for the description."""
     query = _text_of(limits.query)
-    many = Annotated[list[query], Field(min_length=1, max_length=limits.queries)]
+    many = Annotated[list[query], Field(min_length=1, max_length=limits.queries)]  # type: ignore[valid-type]
     own = SearchRequest.model_fields
     changed: dict[str, Any] = {
         "query": (query | None, None),
