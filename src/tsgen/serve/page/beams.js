@@ -143,8 +143,9 @@ function node(x, y, width, term, valid, kind) {
 
 function table() {
   const head = el("thead", {}, el("tr", {},
-    ...["Terms so far", "log p", "Score", "Documents left"].map((name, i) =>
-      el("th", { scope: "col", class: i ? "figure" : "" }, name))));
+    el("th", { scope: "col" }, "Terms so far"),
+    ...["log p", "Score"].map((name) => el("th", { scope: "col", class: "figure" }, name)),
+    el("th", { scope: "col", class: "figure" }, el("span", { class: "long" }, "Documents "), "left")));
   const caption = el("caption", { class: "hidden-label" }, `Hypotheses after ${count(now, "term")}`);
   if (now === 0) return [caption, head, el("tbody", {}, el("tr", {}, el("td", {}, "∅"), el("td", { class: "figure" }, ""),
     el("td", { class: "figure" }, "0.00"), el("td", { class: "figure" }, trace.documents.toLocaleString("en"))))];
