@@ -60,7 +60,7 @@ class Figures:
         return {**self.__dict__, "clean": not (self.lost or self.problems)}
 
 
-def torment(folder: Path, kills: int, seed: int = 0, pause: float = 0.3) -> Figures:
+def torment(folder: Path, kills: int, seed: int = 0, pause: float = 1.0) -> Figures:
     """Kill the processes that change an engine so many times, and check what is left."""
     rng, found = random.Random(seed), Figures()
     with Collection.open(folder) as collection:

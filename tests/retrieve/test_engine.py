@@ -1,6 +1,7 @@
 """An engine: fitted, saved, opened, searched; and what is said when it cannot be."""
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -141,8 +142,12 @@ def test_no_engine(tmp_path: Path) -> None:
 
 
 def test_documents_on_disk(tmp_path: Path) -> None:
-    documents = [Document("a", "Brot\nund Käse", "Ü"), Document("b", "", "B"), Document("c", "c")]
+    metadata = {"year": 2020, "tags": ["x"], "when": date(2020, 1, 2)}
+    documents = [Document("a", "Brot\nund Käse", "Ü"), Document("b", "", "B", metadata)]
+    documents.append(Document("c", "c"))
     DocumentStore.write(documents, tmp_path)
     store = DocumentStore(tmp_path)
+    assert store[1].metadata == {"year": 2020, "tags": ["x"], "when": "2020-01-02"}
+    assert store[2].metadata == {}
     assert list(store) == [store[0], store[1], store[2]] == documents
     assert len(store) == 3
