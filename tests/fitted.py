@@ -37,6 +37,7 @@ def settings(bert: Path, epochs: int = 60) -> list[str]:
     return [
         "terms.weights=tfidf",
         "terms.n=4",
+        "model.backbone=mini-flat",
         f"model.encoder={bert}",
         "model.heads=4",
         "model.inner=64",

@@ -114,4 +114,4 @@ def test_saved_weights_weigh_what_comes_later_as_the_built_ones_do(
     built.save(tmp_path)
     read = kind.load(tmp_path, Splitter(), kind.config())
     assert list(read.weigh([new])) == list(built.weigh([new]))
-    assert list(read.weigh([new]))[0].keys() == {"egg", "white", "toast"}
+    assert next(iter(read.weigh([new]))).keys() == {"egg", "white", "toast"}

@@ -16,6 +16,7 @@ from tsgen.errors import ConfigError
 from tsgen.train.config import TrainConfig
 from tsgen.train.generator import Generator
 from tsgen.train.loop import TrainingSet, train
+from tsgen.train.reorder import reorder
 from tsgen.train.targets import weight_order
 
 SETTINGS = {
@@ -32,7 +33,7 @@ def trained(family: str, folder: Path, **changes: object) -> Generator:
     training = TrainingSet(
         PAIRS,
         weight_order(one.sets, [pair.document for pair in PAIRS]),
-        shuffled=changes.get("order") == "random",
+        reorder(str(changes.get("order")), one.sets),
     )
     config = TrainConfig.from_mapping(SETTINGS | changes)
     train(one, training, VALIDATION, config, 0, folder, silent)

@@ -10,6 +10,7 @@ from tsgen.artifact import LOGS
 from tsgen.train.config import TrainConfig
 from tsgen.train.generator import Generator
 from tsgen.train.loop import TrainingSet, train
+from tsgen.train.reorder import at_random
 from tsgen.train.targets import weight_order
 from tsgen.training_loop import CURVE, Report, remove_checkpoint, schedule, training_seconds
 
@@ -24,7 +25,7 @@ def run(family: str, folder: Path, report: Report, config: TrainConfig = CONFIG)
     folder.mkdir(exist_ok=True)
     one = generator(family)
     orders = weight_order(one.sets, [pair.document for pair in PAIRS])
-    train(one, TrainingSet(PAIRS, orders, shuffled=True), VALIDATION, config, 3, folder, report)
+    train(one, TrainingSet(PAIRS, orders, at_random), VALIDATION, config, 3, folder, report)
     return one
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tsgen.docids.spelling import subwords, words
 from tsgen.docids.term_set import TermSets
 from tsgen.records import TermSet
+from tsgen.train.reorder import at_random
 from tsgen.train.targets import Targets, batches, weight_order
 
 # Terms by number: bread 0, egg 1, salt 2, white 3.
@@ -23,7 +24,7 @@ RNG = np.random.default_rng(0)
 
 def test_weight_order_by_words() -> None:
     targets = Targets(words(4), weight_order(SETS, [1, 0]))
-    tokens, mask = targets.batch(np.array([0, 1]), RNG)
+    tokens, mask = targets.batch(np.array([0, 1]), ["", ""], RNG)
     assert tokens[0].tolist() == [2, 1, 0]
     assert tokens[1, :2].tolist() == [3, 0]
     assert mask.tolist() == [[True, True, True], [True, True, False]]
@@ -33,15 +34,15 @@ def test_weight_order_by_words() -> None:
 def test_weight_order_by_subwords() -> None:
     spelling = subwords(list(SETS.vocabulary), lambda terms: [PIECES[t] for t in terms], END)
     targets = Targets(spelling, weight_order(SETS, [0, 1]))
-    tokens, mask = targets.batch(np.array([0, 1]), RNG)
+    tokens, mask = targets.batch(np.array([0, 1]), ["", ""], RNG)
     assert tokens[0][mask[0]].tolist() == [5, END, 1, 2, END]
     assert tokens[1].tolist() == [4, END, 3, END, 1, 2, END]
     assert targets.lengths().tolist() == [5, 7]
 
 
 def test_shuffled_orders_differ_and_keep_the_set() -> None:
-    targets = Targets(words(4), weight_order(SETS, [1]), shuffled=True)
-    drawn = {tuple(targets.batch(np.array([0]), RNG)[0][0].tolist()) for _ in range(50)}
+    targets = Targets(words(4), weight_order(SETS, [1]), at_random)
+    drawn = {tuple(targets.batch(np.array([0]), [""], RNG)[0][0].tolist()) for _ in range(50)}
     assert drawn == {(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)}
 
 

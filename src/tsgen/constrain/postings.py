@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tsgen.constrain import documents as valid
 from tsgen.constrain.constraint import Allowed, Bool, Cursor, Int, Int32, Ragged, spans
@@ -74,6 +75,7 @@ class PostingsConstraint:
         self.spelling = spelling
         self._offsets = fixed(sets.doc_offsets, np.int64)
         self._terms = fixed(sets.doc_terms, np.int32)
+        self._weights: NDArray[np.floating] | None = getattr(sets, "doc_weights", None)
         self._spelled = fixed(spelling.offsets, np.int64), fixed(spelling.tokens, np.int32)
         self._rank_of = fixed(spelling.rank_of, np.int32)
         self._ranked = bool(np.all(self._rank_of == np.arange(len(spelling))))
@@ -98,6 +100,15 @@ class PostingsConstraint:
     def term_sets(self) -> Ragged:
         """T(D) of every document, heaviest first."""
         return Ragged(self._offsets, self._terms)
+
+    def weights_of(self, document: int) -> NDArray[np.float64]:
+        """The weights of T(D), heaviest first, with sum 1; equal ones if none were kept."""
+        start, end = self._offsets[document], self._offsets[document + 1]
+        if self._weights is None or not self._weights[start:end].any():
+            return np.full(end - start, 1 / max(end - start, 1))
+        weights = self._weights[start:end].astype(np.float64)
+        shares: NDArray[np.float64] = weights / weights.sum()
+        return shares
 
     @cached_property
     def alphabet(self) -> Int32:

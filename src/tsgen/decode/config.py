@@ -45,5 +45,9 @@ class DecodeConfig(StageConfig):
     look_ahead: float = Field(0.0, ge=0)
     """How much the prior of the best document that is left counts when hypotheses are chosen."""
 
+    rescore: float = Field(0.0, ge=0)
+    """λ: how much the weights of a document's terms count when what was found is put in order (see
+    `rescore`); 0: not at all, as in the paper. Needs term sets."""
+
     prior: Literal["mean", "sum", "matched"] = "matched"
     """How the set prior adds up a document's terms (see `plan`)."""

@@ -83,14 +83,21 @@ def plan(
     backbone: Backbone, constraint: PostingsConstraint, hidden: torch.Tensor, how: str
 ) -> Plan:
     """The prior from the hidden states [Q, d] that predict each query's first token."""
-    logits = backbone.logits(hidden).float()
-    log_probs = torch.log_softmax(logits, dim=-1).cpu().numpy()
-    terms = _term_log_probs(log_probs, constraint.spelling)
+    terms = term_log_probs(backbone, constraint, hidden)
     if how == "matched":
-        terms = np.log1p(np.maximum(0, terms + np.log(log_probs.shape[1]))).astype(np.float32)
+        terms = np.log1p(np.maximum(0, terms + np.log(backbone.output_size))).astype(np.float32)
     sets = constraint.term_sets
     sums = _sums(sets.offsets, sets.values, np.ascontiguousarray(terms.T))
     return Plan(constraint, terms, sums, how)
+
+
+def term_log_probs(
+    backbone: Backbone, constraint: PostingsConstraint, hidden: torch.Tensor
+) -> Float32:
+    """[Q, T] log p of each term as the first one, from the hidden states [Q, d]."""
+    logits = backbone.logits(hidden).float()
+    log_probs = torch.log_softmax(logits, dim=-1).cpu().numpy()
+    return _term_log_probs(log_probs, constraint.spelling)
 
 
 def rank_by_prior(found: Plan, k: int) -> list[list[Found]]:

@@ -11,7 +11,8 @@ from tsgen.decode.beam import Beam
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import Found
 from tsgen.decode.moment import Observer
-from tsgen.decode.plan import plan, rank_by_prior
+from tsgen.decode.plan import plan, rank_by_prior, term_log_probs
+from tsgen.decode.rescore import DEPTH, rescore
 from tsgen.decode.score import Scorer
 from tsgen.errors import ConfigError
 from tsgen.model.backbone import Backbone
@@ -38,17 +39,30 @@ def search(
     answers: list[list[Found]] = []
     for start in range(0, len(queries), config.batch):
         together = queries[start : start + config.batch]
-        beam = Beam(backbone, constraint, scorer, together, k, config, observer)
+        depth = max(k, DEPTH) if config.rescore else k
+        beam = Beam(backbone, constraint, scorer, together, depth, config, observer)
         own = None if pool is None else _own(constraint, pool, start, len(together))
-        if not (config.look_ahead or (config.pool and own is None)):
-            answers += beam.run(own)
-            continue
-        prior = plan(backbone, _term_sets(constraint), beam.start.hidden, config.prior)
-        look_ahead = prior.look_ahead(config.look_ahead) if config.look_ahead else None
-        if own is None and config.pool:
-            own = prior.pool(config.pool)
-        answers += beam.run(own, look_ahead)
+        found = _run(beam, backbone, constraint, own, config)
+        if config.rescore:
+            sets = _term_sets(constraint)
+            terms = term_log_probs(backbone, sets, beam.start.hidden)
+            pairs = zip(found, terms, strict=True)
+            found = [rescore(one, row, sets, config.rescore)[:k] for one, row in pairs]
+        answers += found
     return answers
+
+
+def _run(
+    beam: Beam, backbone: Backbone, constraint: Constraint, own: Ragged | None, config: DecodeConfig
+) -> list[list[Found]]:
+    """The search, planned by the set prior as far as wanted."""
+    if not (config.look_ahead or (config.pool and own is None)):
+        return beam.run(own)
+    prior = plan(backbone, _term_sets(constraint), beam.start.hidden, config.prior)
+    look_ahead = prior.look_ahead(config.look_ahead) if config.look_ahead else None
+    if own is None and config.pool:
+        own = prior.pool(config.pool)
+    return beam.run(own, look_ahead)
 
 
 @torch.no_grad()
@@ -78,6 +92,7 @@ def _own(constraint: Constraint, pool: Ragged, start: int, size: int) -> Ragged:
 def _term_sets(constraint: Constraint) -> PostingsConstraint:
     if not isinstance(constraint, PostingsConstraint):
         raise ConfigError(
-            "`pool` and `look_ahead` need term sets, these identifiers are sequences: set both to 0"
+            "`pool`, `look_ahead` and `rescore` need term sets, these identifiers are sequences: "
+            "set all to 0"
         )
     return constraint

@@ -50,6 +50,10 @@ class PseudoQueryConfig(StageConfig):
     question_mark: float = Field(0.3, ge=0, le=1)
     """How probably a question ends in a question mark."""
 
+    judged: float = Field(0.0, ge=0, lt=1)
+    """The share of a stream's pairs that are people's queries, training judgments of the data, if
+    it has any."""
+
     noise: NoiseConfig = NoiseConfig()
 
     @model_validator(mode="after")

@@ -41,7 +41,7 @@ def _explain(engine: Engine, number: int, query: str) -> Explanation:
     by_weight = constraint.term_sets.row(number)
     sequences = [constraint.spelling.sequence(terms) for terms in prefixes]
     sequences.append(constraint.spelling.sequence(by_weight))
-    among = constraint.alphabet if train.softmax == "docid" else None
+    among = None if train.softmax == "full" else constraint.alphabet
     owner = np.zeros(len(sequences), dtype=np.int64)
     *steps, weighed = log_likelihoods(backbone, [query], owner, sequences, among)
     log_probs = np.diff(steps, prepend=0.0)

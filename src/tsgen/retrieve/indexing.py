@@ -25,10 +25,11 @@ from tsgen.docids.stage import (
 )
 from tsgen.errors import ConfigError
 from tsgen.model.mini import CONFIG_FILE, ENCODER_FOLDER, WEIGHTS_FILE, MiniConfig
+from tsgen.model.shipped import tsgen_mini
 from tsgen.progress import show
 from tsgen.retrieve.engine import KIND, EngineConfig, write_engine
 from tsgen.terms.weights import weights_kind, weights_names
-from tsgen.train.config import MINI, ModelConfig
+from tsgen.train.config import MINI_FLAT, ModelConfig
 from tsgen.train.generator import Generator
 from tsgen.train.iterate import MODEL
 
@@ -60,24 +61,21 @@ def index_documents(
     data: DataSet, config: IndexConfig, model: Path | None, out: Path, cache: Path | None = None
 ) -> None:
     """Make the engine `out` of a data set's documents and the generator in the folder `model`,
-    unless it was made from the same inputs."""
+    unless it was made from the same inputs; without `model`, tsgen-mini is it."""
     generator = require_generator(model)
     inputs = {"documents": data.fingerprint, "model": _hash(generator)}
 
     def work(folder: Path) -> None:
-        _make(data, config, generator, folder, cache_folder_of(data, cache))
+        make_index(data, config, folder, cache_folder_of(data, cache), generator)
 
     stage(out, work, kind=KIND, config=config, inputs=inputs)
 
 
 def require_generator(folder: Path | None) -> Path:
     """The folder with the generator's files, this one or `model` in it, if the generator can take
-    over any corpus's terms."""
+    over any corpus's terms; without one, that of tsgen-mini."""
     if folder is None:
-        raise ConfigError(
-            "no generator given: the weights that are to come with the package are not there yet. "
-            f"Add --model FOLDER; {_EXPECTED}."
-        )
+        return tsgen_mini()
     found = next((f for f in (folder, folder / MODEL) if (f / CONFIG_FILE).is_file()), None)
     if found is None:
         raise ConfigError(f"{folder}: no file {CONFIG_FILE} in it; {_EXPECTED}. Check the path.")
@@ -95,15 +93,18 @@ def _saved_config(path: Path) -> MiniConfig:
     return MiniConfig.from_mapping(values, source=f"{path}")
 
 
-def _make(data: DataSet, config: IndexConfig, model: Path, folder: Path, cache: Path) -> None:
-    """Fill `folder`; the term sets are kept in `cache`."""
+def make_index(
+    data: DataSet, config: IndexConfig, folder: Path, cache: Path, model: Path | None = None
+) -> None:
+    """Fill a folder with an engine; the term sets are kept in `cache`."""
+    model = require_generator(model)
     terms = terms_folder(data, config.terms, 0, cache)
     sets = select_terms(data, config.terms, terms, cache=cache)
     show(f"giving the generator {len(sets.vocabulary):,} terms", 0)
     generator = Generator.adapted(model, sets)
     settings = EngineConfig(
         terms=config.terms,
-        model=ModelConfig(backbone=MINI, **_saved_config(model / CONFIG_FILE).model_dump()),
+        model=ModelConfig(backbone=MINI_FLAT, **_saved_config(model / CONFIG_FILE).model_dump()),
         decode=config.decode,
     )
     write_engine(folder, generator, settings, watched_documents(data))

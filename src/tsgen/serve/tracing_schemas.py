@@ -126,6 +126,6 @@ def limited_bodies(limits: Limits) -> tuple[type[TraceRequest], type[WhyRequest]
         "beam": (Annotated[int, Field(ge=1, le=limits.beam)] | None, None),
         "where": (Annotated[str, Field(min_length=1, max_length=limits.where)] | None, None),
     }
-    shown = (Annotated[int, Field(ge=1, le=limits.beam)], min(SHOWN, limits.beam))
+    shown: Any = (Annotated[int, Field(ge=1, le=limits.beam)], min(SHOWN, limits.beam))
     traced = create_model("TraceRequest", __base__=TraceRequest, **shared, shown=shown)
     return traced, create_model("WhyRequest", __base__=WhyRequest, **shared)

@@ -1,24 +1,38 @@
 """The settings of the generator and of its training."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tsgen.config import StageConfig
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.favourite import FavouriteConfig
 from tsgen.model.mini import MiniConfig
+from tsgen.model.shipped import sizes_with
 
-MINI = "mini"
+MINI, MINI_FLAT = "mini", "mini-flat"
 
 
 class ModelConfig(MiniConfig):
     """Which language model generates. All settings but `spelling` and `query_tokens` are those of
-    `mini`."""
+    `mini-flat`; `mini` has its own."""
 
     backbone: str = MINI
-    """`mini`; `minilm`, `flan-t5-small` or `smollm2`, which pip brings; or a model of transformers
-    by hub name or folder: an encoder-decoder, a BERT (BERT2BERT), a causal language model."""
+    """`mini`, which is tsgen-mini, pre-trained; `mini-flat`, the same with a fresh decoder, in any
+    size; `minilm`, `flan-t5-small` or `smollm2`, which pip brings; or a model of transformers by
+    hub name or folder: an encoder-decoder, a BERT (BERT2BERT), a causal language model."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sizes_of_tsgen_mini(cls, values: Any) -> Any:
+        """Those of `mini` are what they are."""
+        if values.get("backbone", MINI) != MINI:
+            return values
+        return sizes_with(values)
+
+    def own_sizes(self) -> MiniConfig:
+        """The settings of `mini-flat`."""
+        return MiniConfig(**self.model_dump(exclude={"backbone"}))
 
 
 class PairsConfig(StageConfig):
@@ -42,25 +56,31 @@ class TrainConfig(StageConfig):
     iterations: int = Field(2, ge=1)
     """T: the first learns `order`, each later one the favourite permutations under the last."""
 
-    order: Literal["weight", "random", "likelihood"] = "weight"
+    order: Literal["weight", "random", "query", "likelihood"] = "weight"
     """Of the first iteration's targets: by weight (the paper's choice), another random order each
-    time a pair is met, or the favourite permutation under the untrained model."""
+    time a pair is met, such a one after the terms that the query has, or the favourite permutation
+    under the untrained model."""
 
     permutations: int = Field(1, ge=1)
     """In how many orders each pair is learned: where favourites are the targets, the likeliest so
-    many of their search; with `order = "random"` so many random ones an epoch. By weight there is
+    many of their search; with `order = "random"` or "query" so many an epoch. By weight there is
     but one."""
 
     loss: Literal["seq2seq", "any_remaining"] = "seq2seq"
     """`any_remaining` counts each term of the document that is not yet written as right; it needs
     the `word` spelling."""
 
-    softmax: Literal["docid", "full"] = "docid"
-    """What p is normalised over, here and in decoding: tokens of identifiers, or all outputs."""
+    softmax: Literal["valid", "docid", "full"] = "docid"
+    """What p is normalised over, here and in decoding: what is valid after the terms so far, tokens
+    of identifiers, or all outputs. `valid` needs the `word` spelling and `other_documents`."""
 
     other_documents: int = Field(0, ge=0)
     """Instead of all tokens of identifiers, p is normalised over those of the batch's documents and
     of so many others, drawn anew for each batch; 0: over all. Pays where there are many terms."""
+
+    near_documents: int = Field(0, ge=0)
+    """Beside them, so many for each pair that share its target's first terms: what is still valid
+    after these comes from them."""
 
     first_tokens: int = Field(0, ge=0)
     """Only so many tokens of each target are learned; 0: all. A search over valid terms asks for no
@@ -86,5 +106,7 @@ class TrainConfig(StageConfig):
 
     @property
     def favourite_search(self) -> FavouriteConfig:
-        """`favourite`, with p normalised as in training."""
-        return self.favourite.model_copy(update={"normalise": self.softmax})
+        """`favourite`, with p normalised as in training: inside one set, over more than is valid
+        there."""
+        over = "full" if self.softmax == "full" else "docid"
+        return self.favourite.model_copy(update={"normalise": over})

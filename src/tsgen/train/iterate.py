@@ -27,6 +27,7 @@ from tsgen.train.config import ModelConfig, TrainConfig
 from tsgen.train.examples import examples
 from tsgen.train.generator import Generator
 from tsgen.train.loop import TrainingSet, train
+from tsgen.train.reorder import reorder
 from tsgen.train.targets import weight_order
 from tsgen.training_loop import remove_checkpoint, shown
 
@@ -117,10 +118,10 @@ class _Iteration:
             search = self.config.favourite_search
             orders = favourite_orders(generator, pairs, search, folder, count)
             return TrainingSet(_repeated(pairs, count), orders)
-        shuffled = self.config.order == "random"
-        learned = _repeated(pairs, count if shuffled else 1)
+        each_time = reorder(self.config.order, generator.sets)
+        learned = _repeated(pairs, count if each_time else 1)
         orders = weight_order(generator.sets, [pair.document for pair in learned])
-        return TrainingSet(learned, orders, shuffled)
+        return TrainingSet(learned, orders, each_time)
 
 
 def favourite_orders(

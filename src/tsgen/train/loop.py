@@ -16,6 +16,7 @@ from tsgen.train.config import TrainConfig
 from tsgen.train.examples import Validation
 from tsgen.train.generator import Generator
 from tsgen.train.objective import Objective
+from tsgen.train.reorder import Reorder
 from tsgen.train.targets import Targets, batches
 from tsgen.training_loop import Report, TrainingLoop, shard
 
@@ -25,11 +26,11 @@ CHARACTERS = 4  # of a query to about a token
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """The pairs, and T(D) of each in the order to learn, or another random one each time."""
+    """The pairs, and T(D) of each in the order to learn, or another each time."""
 
     pairs: Sequence[Pair]
     orders: Ragged
-    shuffled: bool = False
+    reorder: Reorder | None = None
 
 
 def train(
@@ -87,7 +88,7 @@ class _Batches:
     ) -> None:
         self._objective, self._pairs = Objective(generator, config), training.pairs
         spelling = generator.constraint.spelling
-        self._targets = Targets(spelling, training.orders, training.shuffled)
+        self._targets = Targets(spelling, training.orders, training.reorder)
         self._size, self._seed = config.batch_size, seed
         queries = np.array([len(pair.query) for pair in training.pairs], dtype=np.int64)
         self._lengths = self._targets.lengths() + queries // CHARACTERS
@@ -99,8 +100,8 @@ class _Batches:
         epoch, at = divmod(step, self.per_epoch)
         rows = shard(self._epoch(epoch)[at])
         rng = np.random.default_rng((self._seed, 1, step))
-        targets = self._targets.batch(rows, rng)
-        return self._objective([self._pairs[row].query for row in rows], *targets, rng)
+        queries = [self._pairs[row].query for row in rows]
+        return self._objective(queries, *self._targets.batch(rows, queries, rng), rng)
 
     def _new_epoch(self, epoch: int) -> list[Int]:
         rng = np.random.default_rng((self._seed, 0, epoch))

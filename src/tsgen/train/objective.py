@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from tsgen.constrain.constraint import Bool, Int
+from tsgen.constrain.constraint import Bool, Int, Ragged
 from tsgen.errors import ConfigError
+from tsgen.train.competitors import Competitors, valid_after
 from tsgen.train.config import TrainConfig
 from tsgen.train.generator import Generator
 from tsgen.train.loss import LOSSES
-from tsgen.train.targets import weight_order
 
 
 class Objective:
@@ -18,23 +18,17 @@ class Objective:
 
     def __init__(self, generator: Generator, config: TrainConfig) -> None:
         spelling = generator.constraint.spelling
-        if config.loss == "any_remaining" and len(spelling.tokens) > len(spelling):
-            raise ConfigError(
-                "train.loss = 'any_remaining' needs one token a term, but terms are spelled by "
-                "subwords; set model.spelling=word or train.loss=seq2seq."
-            )
-        if config.other_documents and config.softmax != "docid":
-            raise ConfigError(
-                f"train.other_documents = {config.other_documents} with train.softmax = 'full', "
-                "which is over all outputs; set train.softmax=docid or train.other_documents=0."
-            )
+        _check(config, one_token_a_term=len(spelling.tokens) == len(spelling))
         self._backbone, self._loss = generator.backbone, LOSSES[config.loss]
-        self._sets, self._spelling = generator.sets, spelling
-        self._others = min(config.other_documents, len(generator.sets))
+        self._spelling, self._valid = spelling, config.softmax == "valid"
+        self._competitors: Competitors | None = None
+        if config.other_documents:
+            others = min(config.other_documents, len(generator.sets))
+            self._competitors = Competitors(generator.sets, others, config.near_documents)
         self._first = config.first_tokens or None
         self._columns = np.arange(generator.backbone.output_size)  # token → column of the scores
         self._symbols: Int | None = None
-        if config.softmax == "docid" and not self._others:
+        if config.softmax == "docid" and not self._competitors:
             self._symbols = self._numbered(generator.constraint.alphabet.astype(np.int64))
 
     def __call__(
@@ -42,21 +36,50 @@ class Objective:
     ) -> torch.Tensor:
         """The loss of queries and their targets: `tokens` [B, T], which are no padding where
         `mask` [B, T]."""
-        symbols = self._numbered(self._drawn(tokens, rng)) if self._others else self._symbols
+        drawn = self._competitors.draw(tokens, rng) if self._competitors else None
+        symbols = self._symbols if drawn is None else self._numbered(self._tokens(tokens, drawn))
         device = next(self._backbone.parameters()).device
         first = torch.from_numpy(tokens[:, : self._first]).to(device)
         over = None if symbols is None else torch.from_numpy(symbols).to(device)
         scores = self._backbone(queries, first, over)  # [B, K, symbols]
-        columns = torch.from_numpy(self._columns[tokens])
-        return self._loss(scores, columns.to(device), torch.from_numpy(mask).to(device))
+        columns = self._columns[tokens]
+        if self._valid and drawn is not None:
+            known = Ragged(drawn.offsets, self._columns[drawn.values].astype(np.int32))
+            valid = valid_after(columns, mask, known, *scores.shape[:0:-1])
+            scores = scores.masked_fill(~torch.from_numpy(valid).to(device), -torch.inf)
+        places = torch.from_numpy(columns).to(device)
+        return self._loss(scores, places, torch.from_numpy(mask).to(device))
 
-    def _drawn(self, tokens: Int, rng: np.random.Generator) -> Int:
-        """The tokens of the batch and of some other documents."""
-        documents = rng.integers(len(self._sets), size=self._others)
-        others = self._spelling.sequence(np.unique(weight_order(self._sets, documents).values))
+    def _tokens(self, tokens: Int, drawn: Ragged) -> Int:
+        """Those of the batch and of some other documents."""
+        others = self._spelling.sequence(np.unique(drawn.values))
         return np.unique(np.concatenate((tokens.ravel(), others)))
 
     def _numbered(self, symbols: Int) -> Int:
         """These tokens, after numbering them as columns."""
         self._columns[symbols] = np.arange(len(symbols))
         return symbols
+
+
+def _check(config: TrainConfig, one_token_a_term: bool) -> None:
+    """Refuse settings that contradict one another."""
+    by_term = {
+        "train.loss = 'any_remaining'": (config.loss == "any_remaining", "train.loss=seq2seq"),
+        "train.softmax = 'valid'": (config.softmax == "valid", "train.softmax=docid"),
+    }
+    for what, (wanted, instead) in by_term.items():
+        if wanted and not one_token_a_term:
+            raise ConfigError(
+                f"{what} needs one token a term, but terms are spelled by subwords; set "
+                f"model.spelling=word or {instead}."
+            )
+    if config.other_documents and config.softmax == "full":
+        raise ConfigError(
+            f"train.other_documents = {config.other_documents} with train.softmax = 'full', "
+            "which is over all outputs; set train.softmax=docid or train.other_documents=0."
+        )
+    if not config.other_documents and (config.softmax == "valid" or config.near_documents):
+        raise ConfigError(
+            "train.softmax = 'valid' and train.near_documents are about documents drawn for a "
+            "batch, but train.other_documents = 0; set train.other_documents=256."
+        )

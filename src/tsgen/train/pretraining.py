@@ -30,6 +30,7 @@ from tsgen.train.generator import Generator
 from tsgen.train.iterate import FIGURES, MODEL
 from tsgen.train.loop import minimise
 from tsgen.train.objective import Objective
+from tsgen.train.reorder import reorder
 from tsgen.train.targets import Targets, weight_order
 from tsgen.training_loop import remove_checkpoint, shard, shown
 
@@ -62,7 +63,8 @@ def pretrain(
 ) -> float:
     """Train on the texts of a data set; `out`/model is the backbone. Returns the best M@10 of its
     dev queries, or if it has none, of pseudo-queries. Interrupted, it goes on."""
-    inputs = {"documents": data.fingerprint} | judged_inputs(data, "dev")
+    splits = ("train", "dev") if config.pseudo.judged else ("dev",)
+    inputs = {"documents": data.fingerprint} | judged_inputs(data, *splits)
     work = _Pretraining(data, config, seed, cache_folder_of(data, cache)).run
     stage(out, work, kind=KIND, config=config, inputs=inputs, seed=seed, keep_pieces=True)
     best: float = orjson.loads((out / FIGURES).read_bytes())["M@10"]
@@ -81,7 +83,8 @@ class _Pretraining:
         sets = self._sets()
         generator = Generator.new(config.model, sets, seed)
         documents = list(watched_documents(self.data))
-        stream = PseudoPairs(documents, config.pseudo, seed)
+        judged = self._judged(sets)
+        stream = PseudoPairs(documents, config.pseudo, seed, judged, config.pseudo.judged)
         validation = self._validation(sets, PseudoPairs(documents, config.pseudo, HELD_OUT_SEED))
         batches = _Stream(generator, stream, config.train, seed)
         steps = len(stream) * config.train.epochs // config.train.batch_size
@@ -105,6 +108,12 @@ class _Pretraining:
             )
         return sets
 
+    def _judged(self, sets: TermSets) -> list[Pair]:
+        """People's queries, if they are to be learned from."""
+        if not (self.config.pseudo.judged and "train" in self.data.splits):
+            return []
+        return judged_pairs(self.data, "train", sets.document_numbers())
+
     def _validation(self, sets: TermSets, pseudo: PseudoPairs) -> Validation:
         limit = self.config.train.validation_queries
         pairs: Sequence[Pair]
@@ -123,8 +132,8 @@ class _Stream:
     ) -> None:
         self._objective, self._stream = Objective(generator, config), stream
         every = weight_order(generator.sets, np.arange(len(generator.sets)))
-        spelling, shuffled = generator.constraint.spelling, config.order == "random"
-        self._targets = Targets(spelling, every, shuffled)
+        order = reorder(config.order, generator.sets)
+        self._targets = Targets(generator.constraint.spelling, every, order)
         self._size, self._seed = config.batch_size, seed
 
     def loss(self, step: int) -> torch.Tensor:
@@ -132,5 +141,6 @@ class _Stream:
         numbers = shard(np.arange(step * self._size, (step + 1) * self._size))
         pairs = [self._stream.pair(int(number)) for number in numbers]
         rng = np.random.default_rng((self._seed, 1, step))
-        targets = self._targets.batch(np.array([pair.document for pair in pairs]), rng)
-        return self._objective([pair.query for pair in pairs], *targets, rng)
+        queries = [pair.query for pair in pairs]
+        documents = np.array([pair.document for pair in pairs])
+        return self._objective(queries, *self._targets.batch(documents, queries, rng), rng)

@@ -10,6 +10,7 @@ from tsgen.constrain.constraint import Int, Int32, Ragged
 from tsgen.docids.spelling import Spelling
 from tsgen.docids.term_set import TermSets
 from tsgen.terms.arrays import offsets_of
+from tsgen.train.reorder import Reorder
 
 
 def weight_order(sets: TermSets, documents: Sequence[int] | Int) -> Ragged:
@@ -24,7 +25,7 @@ class Targets:
 
     spelling: Spelling
     orders: Ragged  # [P] terms
-    shuffled: bool = False  # instead of that order another random one each time
+    reorder: Reorder | None = None  # instead of that order another each time
 
     def lengths(self) -> Int:
         """[P] tokens of each target; no order changes them."""
@@ -32,11 +33,15 @@ class Targets:
         ends = offsets_of(of_term[self.orders.values])
         return np.diff(ends[self.orders.offsets])
 
-    def batch(self, rows: Int, rng: np.random.Generator) -> tuple[Int, NDArray[np.bool_]]:
-        """The tokens [B, T] of some pairs, and where they are not padding [B, T]."""
+    def batch(
+        self, rows: Int, queries: Sequence[str], rng: np.random.Generator
+    ) -> tuple[Int, NDArray[np.bool_]]:
+        """The tokens [B, T] of some pairs with their queries, and where they are not padding
+        [B, T]."""
         orders = [self.orders.row(row) for row in rows]
-        if self.shuffled:
-            orders = [rng.permutation(order) for order in orders]
+        if self.reorder is not None:
+            asked = zip(orders, queries, strict=True)
+            orders = [self.reorder(order, query, rng) for order, query in asked]
         return padded([self.spelling.sequence(order) for order in orders])
 
 

@@ -1,0 +1,46 @@
+"""What was found, in a better order: how much does each document mean what the query is after?
+
+A set does not say which of its terms matter most: after `vietnam` alone, the page on Vietnam and
+that on a cinnamon from there are equally good. The weights that chose the terms do say it. So
+
+    score(D) = log p(D | Q) + λ log Σ_{t ∈ T(D)} ŵ_D(t) p(t | Q)^{1/u},
+
+where ŵ_D are the document's weights with sum 1 (equal ones, if none were kept), p(t | Q) is that of
+the first step, and u flattens it, so that a second and a third word of the query count, too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsgen.constrain.postings import PostingsConstraint
+from tsgen.decode.found import Found
+
+DEPTH = 100  # documents that are ordered anew, at least
+FLATTENED = 4.0  # u
+
+
+def rescore(
+    found: Sequence[Found],
+    log_probs: NDArray[np.float32],
+    constraint: PostingsConstraint,
+    weight: float,
+) -> list[Found]:
+    """The documents of one query with their new scores, best first; ties by document order.
+
+    `log_probs` [T] are log p(t | Q) of all terms; `weight` is λ.
+    """
+    scored = [
+        replace(one, score=one.score + weight * _meant(one.document, log_probs, constraint))
+        for one in found
+    ]
+    return sorted(scored, key=lambda one: (-one.score, one.document))
+
+
+def _meant(document: int, log_probs: NDArray[np.float32], constraint: PostingsConstraint) -> float:
+    """log Σ ŵ_D(t) p(t | Q)^{1/u}."""
+    terms, weights = constraint.term_sets.row(document), constraint.weights_of(document)
+    flat = log_probs[terms].astype(np.float64) / FLATTENED
+    return float(np.log(weights @ np.exp(flat - flat.max())) + flat.max())

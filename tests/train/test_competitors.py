@@ -1,0 +1,73 @@
+"""What is valid after each prefix among a batch and its competitors, against a slow twin."""
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsgen.constrain.constraint import Ragged
+from tsgen.docids.term_set import TermSets
+from tsgen.records import TermSet
+from tsgen.terms.arrays import offsets_of
+from tsgen.train.competitors import Competitors, valid_after
+from tsgen.train.loss import LOSSES
+from tsgen.train.targets import padded
+
+SYMBOLS = 8
+SETS = st.lists(
+    st.lists(st.integers(0, SYMBOLS - 1), min_size=1, max_size=5, unique=True),
+    min_size=1,
+    max_size=6,
+)
+
+
+def ragged(rows: list[list[int]]) -> Ragged:
+    offsets = offsets_of(np.array([len(row) for row in rows], np.int64))
+    return Ragged(offsets, np.array([term for row in rows for term in row], np.int32))
+
+
+def slow(targets: list[list[int]], others: list[list[int]], row: int, k: int) -> set[int]:
+    """The terms of all documents that have the first k of a target, without these."""
+    prefix = set(targets[row][:k])
+    if not prefix:
+        return set(range(SYMBOLS))
+    return {term for one in targets + others if prefix <= set(one) for term in one} - prefix
+
+
+@given(SETS, SETS, st.integers(1, 5))
+def test_valid_after(targets: list[list[int]], others: list[list[int]], first: int) -> None:
+    columns, mask = padded([np.array(target, np.int32) for target in targets])
+    first = min(first, columns.shape[1])
+    valid = valid_after(columns, mask, ragged(others), SYMBOLS, first)
+    assert valid.shape == (len(targets), first, SYMBOLS)
+    for row, target in enumerate(targets):
+        for k in range(min(first, len(target))):
+            assert set(np.flatnonzero(valid[row, k])) == slow(targets, others, row, k)
+
+
+@given(SETS, SETS)
+def test_losses_over_what_is_valid_are_finite(
+    targets: list[list[int]], others: list[list[int]]
+) -> None:
+    columns, mask = padded([np.array(target, np.int32) for target in targets])
+    valid = valid_after(columns, mask, ragged(others), SYMBOLS, columns.shape[1])
+    for loss in LOSSES.values():
+        scores = torch.zeros(valid.shape, requires_grad=True)
+        masked = scores.masked_fill(~torch.from_numpy(valid), -torch.inf)
+        value = loss(masked, torch.from_numpy(columns), torch.from_numpy(mask))
+        value.backward()
+        assert scores.grad is not None
+        assert torch.isfinite(value)
+        assert torch.isfinite(scores.grad).all()
+
+
+def test_draws_documents_that_share_the_first_terms() -> None:
+    rows = [("a", "b", "c"), ("a", "b", "d"), ("a", "e"), ("f", "g"), ("h",)]
+    sets = TermSets.of(TermSet(str(i), row, (1.0,) * len(row)) for i, row in enumerate(rows))
+    target = sets.terms(0)[None, :].astype(np.int64)
+    rng = np.random.default_rng(0)
+    drawn = [Competitors(sets, 0, 4).draw(target, rng) for _ in range(30)]
+    found = {tuple(row.row(i).tolist()) for row in drawn for i in range(len(row.offsets) - 1)}
+    assert found == {tuple(sets.terms(i).tolist()) for i in (0, 1, 2)}
+    at_random = Competitors(sets, 200, 0).draw(target, rng)
+    assert len(at_random.offsets) - 1 == len(rows)
