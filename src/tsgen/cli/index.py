@@ -24,7 +24,7 @@ def index(
     out: Annotated[Path, typer.Option(metavar="ENGINE", help="The folder of the engine.")],
     model: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="The generator: what tsgen pretrain wrote."),
+        typer.Option(metavar="FOLDER", help="The generator, if not tsgen-mini: what tsgen pretrain wrote."),
     ] = None,
     settings: SetOption = None,
     config: Annotated[
@@ -39,7 +39,7 @@ def index(
 
     DATA may be a folder of text or Markdown files. What was done before is not done again.
 
-    Example: `tsgen index notes --out runs/notes --model runs/pretrained`
+    Example: `tsgen index notes --out runs/notes`
     """
     from tsgen.config import read_settings
     from tsgen.corpus.load import load

@@ -1,0 +1,101 @@
+"""What a pre-trained start is worth: engines fitted from tsgen-mini and from a flat start, with the
+same pairs and steps, in one table with BM25.
+
+    python experiments/starts.py DATA [--preset cpu] [--set …]
+
+writes docs/results/starts-NAME.json and .md. Both are after iteration 1, on terms by weight. The
+flat one is the paper's form: a decoder that knows the sequence of terms, fresh, with a copy path.
+"""
+
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from rich.console import Console
+
+from tsgen.artifact import read_manifest, write_beside
+from tsgen.cli.common import progress, write_json
+from tsgen.config import read_settings
+from tsgen.corpus.dataset import DataSet, cache_folder_of
+from tsgen.corpus.load import load
+from tsgen.evaluate.compare import Bench, query_groups
+from tsgen.evaluate.comparison import SystemComparison
+from tsgen.evaluate.metrics import evaluate_groups
+from tsgen.evaluate.tables import to_markdown, to_rich
+from tsgen.records import Run
+from tsgen.retrieve.engine import Engine, engine_config
+from tsgen.retrieve.fitting import fit_engine, trained_stages
+from tsgen.retrieve.registry import check_tables, system
+from tsgen.training_loop import training_seconds
+
+STARTS = {
+    "flat": ["model.backbone=mini-flat", "model.copying=true"],
+    "tsgen-mini": ["model.backbone=mini"],
+}
+DEPTH = 100
+
+
+def main() -> None:
+    """Fit, search, print and write."""
+    options = _options()
+    data = load(options.data)
+    minutes: dict[str, float] = {}
+    with progress():
+        comparison = _compare(data, options, minutes)
+    made = {
+        "minutes of training": ", ".join(f"{name} {value:.1f}" for name, value in minutes.items()),
+        "command": shlex.join(["python", *sys.argv]),
+        "date": date.today().isoformat(),
+    }
+    table = comparison.table()
+    table = replace(table, notes={**table.notes, **made})
+    Console().print(to_rich(table))
+    out = options.out / f"starts-{data.name}"
+    write_json(f"{out}.json", comparison.as_json() | made | {"minutes": minutes})
+    with write_beside(Path(f"{out}.md")) as beside:
+        beside.write_text(to_markdown(table), encoding="utf-8")
+
+
+def _compare(data: DataSet, options: Namespace, minutes: dict[str, float]) -> SystemComparison:
+    judgments = data.judgments(options.split)
+    queries = [data.queries()[id] for id in judgments]
+    bench = Bench(data, queries, DEPTH, options.seed, cache_folder_of(data))
+    lexical = system("bm25")
+    runs = {"bm25": bench.run(lexical, lexical.settings({}))}
+    for name in STARTS:
+        runs[name] = _run(name, bench, options, minutes)
+    groups = query_groups(data, options.split)
+    scores = {name: evaluate_groups(run, judgments, groups) for name, run in runs.items()}
+    title = f"{data.name}, {options.split}, preset {options.preset}, iteration 1"
+    return SystemComparison(title, DEPTH, None, scores, options.seed)
+
+
+def _run(name: str, bench: Bench, options: Namespace, minutes: dict[str, float]) -> Run:
+    over = ["train.iterations=1", *STARTS[name], *options.settings]
+    tables = read_settings(None, over, options.preset)
+    check_tables(tables)
+    config = engine_config(tables)
+    engine = options.engines / f"starts-{bench.data.name}-{name}"
+    fit_engine(bench.data, config, engine, options.seed)
+    _, (iteration,) = trained_stages(bench.data, config, options.seed, bench.cache)
+    minutes[name] = training_seconds(iteration) / 60
+    return bench.search(f"starts-{name}", read_manifest(engine).key, lambda: Engine.load(engine))
+
+
+def _options() -> Namespace:
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("data")
+    parser.add_argument("--preset", default="cpu")
+    parser.add_argument("--set", dest="settings", action="append", default=[])
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--engines", type=Path, default=Path("runs"), help="where engines go")
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
