@@ -2,11 +2,17 @@
 
 from pathlib import Path
 
+from pydantic import Field
+
 from tsgen.config import StageConfig, preset
 from tsgen.corpus.dataset import DataSet
+from tsgen.model.shipped import weights_hash
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.indexing import index_config, make_index
 from tsgen.retrieve.registry import System, register
+
+
+ENGINE = "engine"  # in the system's folder, whose manifest is that of a system
 
 
 class TsgenMiniConfig(StageConfig):
@@ -14,6 +20,7 @@ class TsgenMiniConfig(StageConfig):
 
     n: int | None = None
     beam: int | None = None
+    weights: str = Field(default_factory=weights_hash)  # what was searched with others is no use
 
 
 def _fit(data: DataSet, config: TsgenMiniConfig, _seed: int, folder: Path) -> None:
@@ -21,7 +28,12 @@ def _fit(data: DataSet, config: TsgenMiniConfig, _seed: int, folder: Path) -> No
     for table, name in (("terms", "n"), ("decode", "beam")):
         if (value := getattr(config, name)) is not None:
             tables[table][name] = value
-    make_index(data, index_config(tables), folder, folder.parent)
+    (folder / ENGINE).mkdir(exist_ok=True)
+    make_index(data, index_config(tables), folder / ENGINE, folder.parent)
 
 
-register(System("tsgen-mini", TsgenMiniConfig, _fit, Engine.load))
+def _load(folder: Path) -> Engine:
+    return Engine.load(folder / ENGINE)
+
+
+register(System("tsgen-mini", TsgenMiniConfig, _fit, _load))

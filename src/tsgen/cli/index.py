@@ -24,7 +24,9 @@ def index(
     out: Annotated[Path, typer.Option(metavar="ENGINE", help="The folder of the engine.")],
     model: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="The generator, if not tsgen-mini: what tsgen pretrain wrote."),
+        typer.Option(
+            metavar="FOLDER", help="The generator, if not tsgen-mini: what tsgen pretrain wrote."
+        ),
     ] = None,
     settings: SetOption = None,
     config: Annotated[

@@ -16,7 +16,7 @@ from tsgen.retrieve.engine import Engine, engine_config
 from tsgen.retrieve.fitting import fit_engine
 
 SPLIT = "test"
-SYSTEMS = ("bm25", "weigher", "tsgen")
+SYSTEMS = ("bm25", "tsgen-mini", "tsgen")
 SEARCHES = (
     "merge two sorted lists",
     "five most frequent words in a book",

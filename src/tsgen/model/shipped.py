@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tsgen.artifact import open_artifact, stage
+from tsgen.artifact import open_artifact, read_manifest, stage
 from tsgen.config import StageConfig
-from tsgen.model.mini import CONFIG_FILE, Mini
+from tsgen.model.mini import CONFIG_FILE, WEIGHTS_FILE, Mini
 
 FOLDER = Path(__file__).parent.parent / "shipped" / "mini"
 KIND = "tsgen-mini"
@@ -20,6 +20,12 @@ def tsgen_mini(folder: Path = FOLDER) -> Path:
     return folder
 
 
+def weights_hash() -> str:
+    """The sha256 of its weights: what is made with them depends on it."""
+    _, digest = read_manifest(tsgen_mini()).files[WEIGHTS_FILE]
+    return digest
+
+
 def ship(model: Path, inputs: Mapping[str, str], folder: Path = FOLDER) -> None:
     """Make a saved backbone the one that comes with the package."""
     backbone = Mini.load(model)
@@ -29,7 +35,9 @@ def ship(model: Path, inputs: Mapping[str, str], folder: Path = FOLDER) -> None:
 def sizes_with(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a model completed by the sizes of tsgen-mini, which they may not contradict."""
     path = FOLDER / CONFIG_FILE
-    sizes: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}  # `tsgen_mini` will complain
+    sizes: dict[str, Any] = (
+        json.loads(path.read_text()) if path.is_file() else {}
+    )  # `tsgen_mini` will complain
     for name in settings.keys() & sizes.keys() - FREE:
         if settings[name] != sizes[name]:
             raise ValueError(

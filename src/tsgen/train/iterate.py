@@ -21,9 +21,10 @@ from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.decode.favourite import FavouriteConfig, best_permutations
 from tsgen.docids.term_set import TermSets
+from tsgen.model.shipped import weights_hash
 from tsgen.progress import show
 from tsgen.queries.pairs import Pair
-from tsgen.train.config import ModelConfig, TrainConfig
+from tsgen.train.config import MINI, ModelConfig, TrainConfig
 from tsgen.train.examples import examples
 from tsgen.train.generator import Generator
 from tsgen.train.loop import TrainingSet, train
@@ -52,6 +53,8 @@ def train_generator(
     inputs |= judged_inputs(data, "train", "dev")
     if config.train.pairs.queries is not None:
         inputs["queries"] = hash_file(Path(config.train.pairs.queries))
+    if config.model.backbone == MINI:
+        inputs["tsgen-mini"] = weights_hash()
     folders: list[Path] = []
     for number in range(1, config.train.iterations + 1):
         numbered = config.train.model_copy(update={"iterations": number})

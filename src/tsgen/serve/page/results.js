@@ -22,7 +22,7 @@ function row(hit, rank, wanted, choose, ask) {
   return el("li", { class: "hit" },
     el("h3", {}, marked(name, wanted)),
     el("p", { class: "meta" }, hit.title ? el("code", {}, hit.document) : null,
-      el("span", { title: "log p of the document" }, ` log p ${logProb(hit.score)}`)),
+      el("span", { title: "what the hits are ordered by" }, ` score ${logProb(hit.score)}`)),
     hit.snippet ? el("p", { class: "snippet" }, marked(hit.snippet, wanted)) : null,
     hit.reason ? permutation(hit.reason, wanted) : null,
     el("p", { class: "actions" },
