@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
+TESTING := $(VENV)/.testing
 
 .PHONY: setup demo test lint bench clean
 
@@ -11,10 +12,14 @@ setup: $(SETUP)
 $(SETUP): pyproject.toml constraints.txt src/tsgen/version.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(TESTING): $(SETUP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,datasets,integrations,serve,tensorboard]'
 	@touch $@
 
-lint: $(SETUP)
+lint: $(TESTING)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
@@ -27,7 +32,7 @@ test: lint
 demo: $(SETUP)
 	$(BIN)/tsgen demo
 
-bench: $(SETUP)
+bench: $(TESTING)
 	$(BIN)/python benchmarks/run_all.py
 
 clean:
