@@ -36,7 +36,9 @@ class Misspelt:
     """A data set whose queries have one edit in each content word."""
 
     def __init__(self, data: DataSet, seed: int) -> None:
-        self._data, self._seed, self.name, self.splits = data, seed, data.name, data.splits
+        self._data, self.name, self.splits = data, data.name, data.splits
+        rng, asked = np.random.default_rng(seed), data.queries()
+        self._queries = {id: replace(q, text=misspelt(q.text, rng)) for id, q in asked.items()}
 
     @property
     def fingerprint(self) -> str:
@@ -54,10 +56,7 @@ class Misspelt:
 
     def queries(self) -> Mapping[str, Query]:
         """All queries, misspelt."""
-        rng = np.random.default_rng(self._seed)
-        return {
-            id: replace(q, text=misspelt(q.text, rng)) for id, q in self._data.queries().items()
-        }
+        return self._queries
 
     def judgments(self, split: str) -> Judgments:
         """The judgments as they are."""

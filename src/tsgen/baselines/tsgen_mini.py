@@ -11,7 +11,6 @@ from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.indexing import index_config, make_index
 from tsgen.retrieve.registry import System, register
 
-
 ENGINE = "engine"  # in the system's folder, whose manifest is that of a system
 
 
