@@ -9,7 +9,7 @@ from small_engine import write_small_engine
 from web import NO_BROWSER, browser_path, open_browser, served
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pytest.importorskip("uvicorn", reason="the page needs the extra tsgen[serve]")
     folder = write_small_engine(tmp_path_factory.mktemp("page") / "engine")
@@ -17,7 +17,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, playwright runs an event loop in this thread
 def browser() -> Iterator[Any]:
     pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright")
     if browser_path() is None:

@@ -48,8 +48,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def config(data: Path, **train: object) -> GeneratorConfig:
-    model = ModelConfig(
-        encoder=str(data / "bert"), encoder_layers=1, layers=1, heads=4, inner=64, dropout=0.0
+    sizes = {"encoder_layers": 1, "layers": 1, "heads": 4, "inner": 64, "dropout": 0.0}
+    model = ModelConfig.from_mapping(
+        {"backbone": "mini-flat", "encoder": str(data / "bert")} | sizes
     )
     return GeneratorConfig(model=model, train=TRAIN.model_copy(update=train))
 

@@ -43,7 +43,7 @@ def search(
         beam = Beam(backbone, constraint, scorer, together, depth, config, observer)
         own = None if pool is None else _own(constraint, pool, start, len(together))
         found = _run(beam, backbone, constraint, own, config)
-        if config.rescore:
+        if config.rescore and any(found):
             sets = _term_sets(constraint)
             terms = term_log_probs(backbone, sets, beam.start.hidden)
             pairs = zip(found, terms, strict=True)

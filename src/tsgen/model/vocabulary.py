@@ -158,4 +158,4 @@ class WordTable(nn.Module):
             pieces, self._shared[0].weight, starts, mode="sum", per_sample_weights=share
         )
         vectors: Tensor = self.map(mean)
-        return vectors.view(*tokens.shape, -1)
+        return vectors.view(*tokens.shape, vectors.shape[-1])

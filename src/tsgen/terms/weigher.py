@@ -82,6 +82,8 @@ class Weigher(nn.Module):
         with write_beside(folder / SETTINGS) as beside:
             beside.write_text(text, encoding="utf-8")
         self.encoder.config.save_pretrained(folder / ENCODER)
+        self.tokenizer.backend_tokenizer.no_truncation()  # else it says what it was last used for
+        self.tokenizer.backend_tokenizer.no_padding()
         self.tokenizer.save_pretrained(folder / ENCODER)
         if self.impact is not None:
             self.impact.save(folder)
