@@ -6,56 +6,29 @@ BM25 and a dense search with MiniLM, one query at a time on one thread, in one r
 The engine is made first, by the preset `mini`; how long that takes is in the table's notes.
 """
 
-import shlex
-import sys
 import tempfile
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 
 import numpy as np
 import torch
-from rich.console import Console
 
-from tsgen.artifact import write_beside
-from tsgen.cli.common import progress, write_json
+from tsgen.cli.common import progress
+from tsgen.cli.published import made, publish
 from tsgen.config import preset
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
 from tsgen.decode.search import search_by_prior
-from tsgen.evaluate.tables import Column, Row, Table, to_markdown, to_rich
+from tsgen.evaluate.tables import Column, Row, Table
 from tsgen.queries.lexical import LexicalIndex
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.indexing import index_config, index_documents
-from tsgen.terms.encoder import MINILM, load_encoder
+from tsgen.write.round_trip import DenseFinder
 
 Answer = Callable[[str], object]
 K = 10
-
-
-class Dense:
-    """The mean of MiniLM's states, and the documents with the largest cosine."""
-
-    def __init__(self, texts: list[str]) -> None:
-        self._encoder, self._tokenizer = load_encoder(MINILM, None)
-        self._vectors = torch.cat(
-            [self._encode(texts[i : i + 64]) for i in range(0, len(texts), 64)]
-        )
-
-    def __call__(self, query: str) -> object:
-        """The best documents of a query."""
-        return torch.topk(self._vectors @ self._encode([query])[0], K)
-
-    @torch.no_grad()
-    def _encode(self, texts: list[str]) -> torch.Tensor:
-        read = self._tokenizer(
-            texts, padding=True, truncation=True, max_length=256, return_tensors="pt"
-        )
-        mask = read["attention_mask"][..., None]
-        mean = (self._encoder(**read).last_hidden_state * mask).sum(1) / mask.sum(1)
-        return torch.nn.functional.normalize(mean, dim=1)
 
 
 def main() -> None:
@@ -69,20 +42,17 @@ def main() -> None:
     data = load(options.data)
     queries = [data.queries()[id].text for id in data.judgments("test")][: options.queries]
     with tempfile.TemporaryDirectory() as folder, progress():
-        systems, seconds = _systems(data, Path(folder))
+        systems, indexing = _systems(data, Path(folder))
         times = _times(systems, queries)
-    table = _table(times, len(queries), f"{seconds:.0f} s for {data.name}")
-    Console().print(to_rich(table))
-    made = {name: values.tolist() for name, values in times.items()}
-    write_json(str(options.out / "latency.json"), {"seconds": made, "notes": dict(table.notes)})
-    with write_beside(options.out / "latency.md") as beside:
-        beside.write_text(to_markdown(table), encoding="utf-8")
+    table = _table(times, len(queries), f"{indexing:.0f} s for {data.name}")
+    seconds = {name: values.tolist() for name, values in times.items()}
+    publish(options.out / "latency", {"seconds": seconds, "notes": dict(table.notes)}, table)
 
 
 def _systems(data: DataSet, folder: Path) -> tuple[dict[str, Answer], float]:
     """Each as a function of the query, and how long the engine took to make."""
     texts = [document.contents for document in data.documents()]
-    lexical, dense = LexicalIndex.build(texts), Dense(texts)
+    lexical, dense = LexicalIndex.build(texts), DenseFinder(texts, folder)
     start = time.perf_counter()
     index_documents(data, index_config(preset("mini")), None, folder / "engine", folder / "cache")
     seconds = time.perf_counter() - start
@@ -90,7 +60,7 @@ def _systems(data: DataSet, folder: Path) -> tuple[dict[str, Answer], float]:
     generator, config = engine.generator, engine.config.decode
     systems: dict[str, Answer] = {
         "BM25": lambda query: lexical.top_k([query], K),
-        "MiniLM, dense": dense,
+        "MiniLM, dense": lambda query: dense.nearest([query], K),
         "tsgen-mini, beam 10": lambda query: engine.search([query], K, beam=10),
         f"tsgen-mini, beam {config.beam}": lambda query: engine.search([query], K),
         "tsgen-mini, set prior": lambda query: search_by_prior(
@@ -125,9 +95,7 @@ def _table(times: dict[str, np.ndarray], queries: int, index: str) -> Table:
     notes = {
         "queries": f"{queries}, one at a time, one thread",
         "engine made in": index,
-        "command": shlex.join(["python", *sys.argv]),
-        "date": date.today().isoformat(),
-    }
+    } | made()
     return Table(columns, rows, "Time for a query without training", notes)
 
 

@@ -7,19 +7,14 @@ Writes docs/results/pretraining.json, .md and .png.
 """
 
 import json
-import shlex
-import sys
 from argparse import ArgumentParser
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
-from rich.console import Console
-
-from tsgen.artifact import LOGS, write_beside
-from tsgen.cli.common import write_json
+from tsgen.artifact import LOGS
+from tsgen.cli.published import made, publish
 from tsgen.evaluate.plots import line_plot
-from tsgen.evaluate.tables import Column, Row, Table, to_markdown, to_rich
+from tsgen.evaluate.tables import Column, Row, Table
 from tsgen.training_loop import CURVE, TIME
 
 
@@ -48,13 +43,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     options = parser.parse_args()
     curves = [Curve.read(run) for run in options.runs]
-    made = {"command": shlex.join(["python", *sys.argv]), "date": date.today().isoformat()}
-    table = _table(curves, made)
-    Console().print(to_rich(table))
     figures = {curve.name: {"M@10": curve.points, "seconds": curve.seconds} for curve in curves}
-    write_json(str(options.out / "pretraining.json"), {"curves": figures} | made)
-    with write_beside(options.out / "pretraining.md") as beside:
-        beside.write_text(to_markdown(table), encoding="utf-8")
+    notes = made()
+    publish(options.out / "pretraining", {"curves": figures} | notes, _table(curves, notes))
     minutes = {
         curve.name: (
             [step * curve.seconds / 60 for step, _ in curve.points],

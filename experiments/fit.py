@@ -5,22 +5,16 @@
 writes docs/results/fit-NAME.json and fit-NAME.md for each data set. Interrupted, it goes on.
 """
 
-import shlex
-import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
-from rich.console import Console
-
-from tsgen.artifact import write_beside
-from tsgen.cli.common import progress, write_json
+from tsgen.cli.common import progress
+from tsgen.cli.published import made, publish
 from tsgen.config import read_settings
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
 from tsgen.evaluate.iterations import IterationComparison, compare_iterations
-from tsgen.evaluate.tables import to_markdown, to_rich
 from tsgen.retrieve.engine import engine_config
 from tsgen.retrieve.fitting import fit_engine
 from tsgen.retrieve.registry import check_tables
@@ -68,17 +62,9 @@ def _fit(data: DataSet, options: Namespace) -> IterationComparison:
 
 
 def _write(found: IterationComparison, name: str, options: Namespace) -> None:
-    table = found.table()
-    made = {
-        "command": shlex.join(["python", *sys.argv]),
-        "date": date.today().isoformat(),
-        "seed": str(options.seed),
-    }
-    table = replace(table, notes={**table.notes, **made})
-    Console().print(to_rich(table))
-    write_json(str(options.out / f"fit-{name}.json"), found.as_json() | made)
-    with write_beside(options.out / f"fit-{name}.md") as beside:
-        beside.write_text(to_markdown(table), encoding="utf-8")
+    table, notes = found.table(), made(seed=options.seed)
+    table = replace(table, notes={**table.notes, **notes})
+    publish(options.out / f"fit-{name}", found.as_json() | notes, table)
 
 
 if __name__ == "__main__":

@@ -7,24 +7,19 @@ writes docs/results/starts-NAME.json and .md. Both are after iteration 1, on ter
 flat one is the paper's form: a decoder that knows the sequence of terms, fresh, with a copy path.
 """
 
-import shlex
-import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
-from rich.console import Console
-
-from tsgen.artifact import read_manifest, write_beside
-from tsgen.cli.common import progress, write_json
+from tsgen.artifact import read_manifest
+from tsgen.cli.common import progress
+from tsgen.cli.published import made, publish
 from tsgen.config import read_settings
 from tsgen.corpus.dataset import DataSet, cache_folder_of
 from tsgen.corpus.load import load
 from tsgen.evaluate.compare import Bench, query_groups
 from tsgen.evaluate.comparison import SystemComparison
 from tsgen.evaluate.metrics import evaluate_groups
-from tsgen.evaluate.tables import to_markdown, to_rich
 from tsgen.records import Run
 from tsgen.retrieve.engine import Engine, engine_config
 from tsgen.retrieve.fitting import fit_engine, trained_stages
@@ -45,18 +40,12 @@ def main() -> None:
     minutes: dict[str, float] = {}
     with progress():
         comparison = _compare(data, options, minutes)
-    made = {
-        "minutes of training": ", ".join(f"{name} {value:.1f}" for name, value in minutes.items()),
-        "command": shlex.join(["python", *sys.argv]),
-        "date": date.today().isoformat(),
-    }
+    shown = ", ".join(f"{name} {value:.1f}" for name, value in minutes.items())
+    notes = {"minutes of training": shown} | made()
     table = comparison.table()
-    table = replace(table, notes={**table.notes, **made})
-    Console().print(to_rich(table))
-    out = options.out / f"starts-{data.name}"
-    write_json(f"{out}.json", comparison.as_json() | made | {"minutes": minutes})
-    with write_beside(Path(f"{out}.md")) as beside:
-        beside.write_text(to_markdown(table), encoding="utf-8")
+    table = replace(table, notes={**table.notes, **notes})
+    figures = comparison.as_json() | notes | {"minutes": minutes}
+    publish(options.out / f"starts-{data.name}", figures, table)
 
 
 def _compare(data: DataSet, options: Namespace, minutes: dict[str, float]) -> SystemComparison:

@@ -6,61 +6,39 @@ writes docs/results/zero-shot.json and .md. `bm25-terms` is BM25 over nothing bu
 each document with the largest tf-idf. Misspelt: one random edit in each content word of a query.
 """
 
-import shlex
 import string
-import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
-from tsgen.artifact import write_beside
-from tsgen.cli.common import progress, write_json
+from tsgen.cli.common import progress
+from tsgen.cli.published import made, publish
 from tsgen.corpus.dataset import DataSet
+from tsgen.corpus.derived import Derived
 from tsgen.corpus.load import load
-from tsgen.corpus.problems import Problems
 from tsgen.evaluate.compare import compare
-from tsgen.evaluate.tables import Table, to_markdown, to_rich
-from tsgen.records import Document, Judgments, Query
+from tsgen.evaluate.tables import Table
+from tsgen.records import Query
 from tsgen.terms.words import ENGLISH_STOP_WORDS
 
 SYSTEMS = ("bm25", "bm25-terms", "tsgen-mini")
 
 
-class Misspelt:
+class Misspelt(Derived):
     """A data set whose queries have one edit in each content word."""
 
     def __init__(self, data: DataSet, seed: int) -> None:
-        self._data, self.name, self.splits = data, data.name, data.splits
+        super().__init__(data)
         rng, asked = np.random.default_rng(seed), data.queries()
         self._queries = {id: replace(q, text=misspelt(q.text, rng)) for id, q in asked.items()}
-
-    @property
-    def fingerprint(self) -> str:
-        """That of the documents."""
-        return self._data.fingerprint
-
-    @property
-    def problems(self) -> Problems:
-        """Those of the data."""
-        return self._data.problems
-
-    def documents(self) -> Iterator[Document]:
-        """The documents as they are."""
-        return self._data.documents()
 
     def queries(self) -> Mapping[str, Query]:
         """All queries, misspelt."""
         return self._queries
-
-    def judgments(self, split: str) -> Judgments:
-        """The judgments as they are."""
-        return self._data.judgments(split)
 
 
 def misspelt(query: str, rng: np.random.Generator) -> str:
@@ -90,11 +68,7 @@ def edit(word: str, rng: np.random.Generator) -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Search, print and write."""
     options = _options(arguments)
-    made = {
-        "command": shlex.join(["python", *sys.argv]),
-        "date": date.today().isoformat(),
-        "seed": str(options.seed),
-    }
+    notes = made(seed=options.seed)
     tables, figures = [], []
     for name in options.data:
         data = load(name)
@@ -103,13 +77,8 @@ def main(arguments: list[str] | None = None) -> None:
                 found = _compare(source, f"{data.name}, {options.split}{asked}", options)
             tables.append(found.table())
             figures.append(found.as_json())
-            Console().print(to_rich(tables[-1]))
-    tables.append(_lost(tables))
-    Console().print(to_rich(tables[-1]))
-    write_json(str(options.out / "zero-shot.json"), {"comparisons": figures} | made)
-    with write_beside(options.out / "zero-shot.md") as beside:
-        notes = "; ".join(f"{name}: {value}" for name, value in made.items())
-        beside.write_text("\n\n".join([*map(to_markdown, tables), notes]) + "\n", encoding="utf-8")
+    tables.append(replace(_lost(tables), notes=notes))
+    publish(options.out / "zero-shot", {"comparisons": figures} | notes, *tables)
 
 
 def _compare(source: DataSet, title: str, options: Namespace) -> Any:

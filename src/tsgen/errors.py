@@ -1,6 +1,6 @@
 """Every error a user can cause. A message says what was found, what was expected, what to do."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -44,6 +44,12 @@ class MissingExtraError(TsgenError):
         then = f" && pip install --no-deps {alone}" if alone else ""
         command = f"pip install 'tsgen[{extra}]'{then}"
         super().__init__(f"{what} needs an optional dependency. Run: {command}")
+
+
+def named(ids: Sequence[str], most: int = 10) -> str:
+    """Some ids in quotes, and how many more there are."""
+    more = f" and {len(ids) - most:,} more" if len(ids) > most else ""
+    return ", ".join(map(repr, ids[:most])) + more
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

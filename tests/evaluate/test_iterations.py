@@ -59,3 +59,18 @@ def test_nothing_is_searched_twice(
     monkeypatch.setattr(compare, "keep_run", None)
     again = compare_iterations(load(folder / "set"), folder / "engine", cache=folder / "cache")
     assert again.as_json() == found.as_json()
+
+
+def test_minutes_of_a_learned_weigher(tmp_path: Path) -> None:
+    write_foods(tmp_path / "set", "train", "dev", "test")
+    bert = write_bert(tmp_path / "bert")
+    learned = ["terms.weights=learned", f"weigher.weigher.encoder={bert}", "train.iterations=1"]
+    short = ["weigher.weigher.window=16", "weigher.weigher.overlap=4", "weigher.training.window=16"]
+    tables = read_settings(None, [*settings(bert, epochs=2), *learned, *short], "tiny")
+    data, engine = load(tmp_path / "set"), tmp_path / "engine"
+    fit_engine(data, engine_config(tables), engine, 3, tmp_path / "cache")
+    before = {path.name for path in (tmp_path / "cache").glob("*/trained-weigher-*")}
+    found = compare_iterations(data, engine, cache=tmp_path / "cache")
+    assert list(found.minutes) == ["weigher", "iteration 1"]
+    assert found.minutes["weigher"] > 0
+    assert {path.name for path in (tmp_path / "cache").glob("*/trained-weigher-*")} == before

@@ -5,21 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from living import DOCUMENTS, copied, rounded, write_engine
+from living import DOCUMENTS, rounded
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document
 from tsgen.retrieve.collection import Changed, Collection
 from tsgen.retrieve.engine import Engine
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_engine(tmp_path_factory.mktemp("living"), DOCUMENTS)
-
-
-@pytest.fixture
-def folder(engine: Path, tmp_path: Path) -> Path:
-    return copied(engine, tmp_path / "engine")
 
 
 def found(collection: Collection | Engine, query: str = "moss", **options: str) -> set[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from living import DOCUMENTS, copied, rebuilt, rounded, write_engine
+from living import DOCUMENTS, rebuilt, rounded
 from tsgen.errors import ArtifactError
 from tsgen.records import Document
 from tsgen.retrieve import database
@@ -20,16 +20,6 @@ from tsgen.retrieve.store import Store
 
 ALWAYS = {document.id for document in DOCUMENTS}
 BATCH = 3
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_engine(tmp_path_factory.mktemp("living"), DOCUMENTS)
-
-
-@pytest.fixture
-def folder(engine: Path, tmp_path: Path) -> Path:
-    return copied(engine, tmp_path / "engine")
 
 
 def batch(number: int) -> list[Document]:

@@ -71,3 +71,10 @@ def test_draws_documents_that_share_the_first_terms() -> None:
     assert found == {tuple(sets.terms(i).tolist()) for i in (0, 1, 2)}
     at_random = Competitors(sets, 200, 0).draw(target, rng)
     assert len(at_random.offsets) - 1 == len(rows)
+
+
+def test_targets_of_a_single_term() -> None:
+    sets = TermSets.of([TermSet("x", ("a",), (1.0,)), TermSet("y", ("a", "b"), (1.0, 1.0))])
+    target = sets.terms(0)[None, :].astype(np.int64)
+    drawn = Competitors(sets, 0, 20).draw(target, np.random.default_rng(0))
+    assert len(drawn.offsets) - 1 == 2

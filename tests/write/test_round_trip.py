@@ -19,3 +19,5 @@ def test_minilm_finds_without_common_words(tmp_path: Path, monkeypatch: pytest.M
     assert (tmp_path / VECTORS).exists()
     again = DenseFinder([], tmp_path)  # goes on with the vectors that are there
     assert again.finds(queries[:1], [0], k=1).tolist() == [True]
+    assert finder.nearest(["median"], 2).shape == (1, 2)
+    assert finder.nearest(queries[:3], 1).ravel().tolist() == [0, 1, 2]

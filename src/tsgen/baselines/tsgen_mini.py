@@ -6,7 +6,7 @@ from pydantic import Field
 
 from tsgen.config import StageConfig, preset
 from tsgen.corpus.dataset import DataSet
-from tsgen.model.shipped import weights_hash
+from tsgen.model.shipped import tsgen_mini, weights_hash
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.indexing import index_config, make_index
 from tsgen.retrieve.registry import System, register
@@ -28,7 +28,7 @@ def _fit(data: DataSet, config: TsgenMiniConfig, _seed: int, folder: Path) -> No
         if (value := getattr(config, name)) is not None:
             tables[table][name] = value
     (folder / ENGINE).mkdir(exist_ok=True)
-    make_index(data, index_config(tables), folder / ENGINE, folder.parent)
+    make_index(data, index_config(tables), tsgen_mini(), folder / ENGINE, folder.parent)
 
 
 def _load(folder: Path) -> Engine:

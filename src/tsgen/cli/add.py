@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tsgen.cli.common import DataArgument, JsonOption, SkipBadOption, console, progress
+from tsgen.cli.common import DataArgument, JsonOption, SkipBadOption
 
 EngineArgument = Annotated[
     Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit or index wrote.")
@@ -25,14 +25,6 @@ def add(
 
     Example: `tsgen add runs/engine new.jsonl`
     """
-    from tsgen.cli.changes import report_change
-    from tsgen.corpus.load import load
-    from tsgen.retrieve.changing import put_all
-    from tsgen.retrieve.collection import Collection
+    from tsgen.cli.changes import put_documents
 
-    source = load(data, skip_bad=skip_bad)
-    with Collection.open(engine) as collection, progress():
-        changed = put_all(collection, source.documents())
-        report_change(json, collection, added=changed.added, updated=changed.updated)
-    if skip_bad:
-        console.print(source.problems.summary())
+    put_documents(engine, data, skip_bad, json)

@@ -1,7 +1,7 @@
 """`tsgen update`: new versions of documents that an engine has."""
 
 from tsgen.cli.add import EngineArgument
-from tsgen.cli.common import DataArgument, JsonOption, SkipBadOption, console, progress
+from tsgen.cli.common import DataArgument, JsonOption, SkipBadOption
 
 
 def update(
@@ -16,15 +16,6 @@ def update(
 
     Example: `tsgen update runs/engine corrected.jsonl`
     """
-    from tsgen.cli.changes import report_change
-    from tsgen.corpus.load import load
-    from tsgen.retrieve.changing import put_all, require_known
-    from tsgen.retrieve.collection import Collection
+    from tsgen.cli.changes import put_documents
 
-    source = load(data, skip_bad=skip_bad)
-    with Collection.open(engine) as collection, progress():
-        require_known(collection, (document.id for document in source.documents()))
-        changed = put_all(collection, source.documents())
-        report_change(json, collection, added=changed.added, updated=changed.updated)
-    if skip_bad:
-        console.print(source.problems.summary())
+    put_documents(engine, data, skip_bad, json, known_only=True)

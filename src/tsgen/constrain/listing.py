@@ -6,7 +6,7 @@ import numpy as np
 
 from tsgen.constrain.constraint import Int, Int32
 from tsgen.constrain.documents import BITMAPS, Documents, Index, valid_documents
-from tsgen.constrain.postings import SetFrontier
+from tsgen.constrain.frontier import SetFrontier
 
 
 def documents_of(frontier: SetFrontier, rows: Int, most: int) -> list[tuple[int, ...]]:

@@ -5,15 +5,15 @@ queries reach it in whatever order. V is written down only where Y is small. Whe
 every term is valid, so the search is offered all terms and asks `leads` about the best ones.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tsgen.constrain import documents as valid
-from tsgen.constrain.constraint import Allowed, Bool, Cursor, Int, Int32, Ragged, spans
-from tsgen.constrain.documents import BITMAPS, POSTINGS, Documents, Index
+from tsgen.constrain.constraint import Allowed, Bool, Cursor, Int, Int32, Ragged
+from tsgen.constrain.documents import BITMAPS, Documents, Index
+from tsgen.constrain.frontier import SetFrontier
 from tsgen.constrain.kernel import fixed
 from tsgen.constrain.keys import Keys, first_equal, member_keys
 from tsgen.constrain.remembered import Remembered
@@ -31,25 +31,6 @@ from tsgen.errors import ConfigError
 UNLIMITED = 2**62
 LIST_SHARE = 32  # documents of a set for each first token: where listing V costs as much as not
 LIST_AT_LEAST = 256
-
-
-@dataclass(slots=True)
-class SetFrontier:
-    """Rows that stand for sets of equal size; rows with the same set share its state.
-
-    V is written down when a row is first continued: most closed rows never are.
-    """
-
-    index: Index
-    set_of: Int  # [R] row → set
-    keys: Keys  # [S, 2]
-    documents: Documents
-    few: Bool  # [S] whether V is to be written down; else it is among all terms
-    listed: Bool  # [S] whether it was
-    low: Int  # [S] V is the slice low:high of `ranks`, or of all ranks
-    high: Int  # [S]
-    ranks: Int32
-    skip: bool  # whether tokens without an alternative are passed over
 
 
 class PostingsConstraint:
@@ -302,8 +283,8 @@ class PostingsConstraint:
         wanted &= frontier.few & ~frontier.listed
         if not wanted.any():
             return
-        singles = wanted & _heavy_singles(frontier)
-        known = self._remembered(frontier, singles)
+        singles = wanted & frontier.heavy_singles()
+        known = self._singles.known(frontier, singles)
         fresh = wanted & ~known
         if fresh.any():
             low, high, ranks = valid_terms(
@@ -316,41 +297,8 @@ class PostingsConstraint:
                 self._ranked,
                 self.longest,
             )
-            _write(frontier, fresh, low[fresh], high[fresh], ranks)
-            self._remember(frontier, np.flatnonzero(singles & fresh))
+            frontier.write(fresh, low[fresh], high[fresh], ranks)
+            self._singles.keep(frontier, np.flatnonzero(singles & fresh))
         if known.any():
             lists = self._singles.take(frontier.documents.terms[known, 0])
-            _write(frontier, known, lists.offsets[:-1], lists.offsets[1:], lists.values)
-
-    def _remembered(self, frontier: SetFrontier, singles: Bool) -> Bool:
-        """[S] of these single terms those whose V was listed for an earlier query."""
-        found = singles.copy()
-        if found.any():
-            found[found] = self._singles.has(frontier.documents.terms[found, 0])
-        return found
-
-    def _remember(self, frontier: SetFrontier, new: Int) -> None:
-        """Keep what was just listed for these single terms."""
-        if not len(new):
-            return
-        lists = spans(frontier.ranks, frontier.low[new], frontier.high[new] - frontier.low[new])
-        self._singles.add(frontier.documents.terms[new, 0], lists)
-
-
-def _heavy_singles(frontier: SetFrontier) -> Bool:
-    """[S] whether the set is a single heavy term, and all its documents are Y."""
-    documents = frontier.documents
-    found: Bool = documents.form == POSTINGS
-    if found.any():  # then the sets are of one term
-        found &= frontier.index.heavy[documents.terms[:, 0]] >= 0
-    return found
-
-
-def _write(frontier: SetFrontier, sets: Bool, low: Int, high: Int, ranks: Int32) -> None:
-    """Note V of some sets, which are slices low:high of `ranks`."""
-    before = frontier.ranks  # what was listed stays in its place: cursors point there
-    frontier.low[sets] = low + len(before)
-    frontier.high[sets] = high + len(before)
-    frontier.listed |= sets
-    joined = np.concatenate((before, ranks)) if len(before) else ranks
-    frontier.ranks = fixed(joined, np.int32)
+            frontier.write(known, lists.offsets[:-1], lists.offsets[1:], lists.values)

@@ -8,7 +8,8 @@ from threading import Lock
 
 import numpy as np
 
-from tsgen.constrain.constraint import Bool, Int, Int32, Ragged
+from tsgen.constrain.constraint import Bool, Int, Int32, Ragged, spans
+from tsgen.constrain.frontier import SetFrontier
 
 MOST = 2**24  # entries of all lists together: 64 MB
 
@@ -29,6 +30,19 @@ class Remembered:
     def take(self, terms: Int32) -> Ragged:
         """The lists of these terms, all of them known."""
         return self._lists.take(self._place[terms].astype(np.int64))
+
+    def known(self, frontier: SetFrontier, singles: Bool) -> Bool:
+        """[S] of these sets of a single term those whose V was listed for an earlier query."""
+        found = singles.copy()
+        if found.any():
+            found[found] = self.has(frontier.documents.terms[found, 0])
+        return found
+
+    def keep(self, frontier: SetFrontier, new: Int) -> None:
+        """Keep what was just listed for these sets of a single term."""
+        if len(new):
+            low, high = frontier.low[new], frontier.high[new]
+            self.add(frontier.documents.terms[new, 0], spans(frontier.ranks, low, high - low))
 
     def add(self, terms: Int32, lists: Ragged) -> None:
         """Keep the lists of these terms, all of them new, unless there is no more room."""

@@ -1,47 +1,38 @@
 """A data set less the documents of others: what is measured on those was not learned from them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from tsgen.artifact import hash_strings
 from tsgen.corpus.dataset import DataSet
-from tsgen.corpus.problems import Problems
+from tsgen.corpus.derived import Derived
 from tsgen.errors import DataError
-from tsgen.records import Document, Judgments, Query
+from tsgen.records import Document, Judgments
 
 
-class Without:
+class Without(Derived):
     """All of a data set but documents whose id or title one of `others` has, too, and judgments of
     those."""
 
     def __init__(self, data: DataSet, others: Sequence[DataSet]) -> None:
-        self._data, self._others = data, others
-        self.name = f"{data.name}-without-{'-'.join(other.name for other in others)}"
+        super().__init__(data)
+        self._others = others
+
+    @property
+    def name(self) -> str:
+        """Those of all."""
+        return f"{self._data.name}-without-{'-'.join(other.name for other in self._others)}"
 
     @property
     def fingerprint(self) -> str:
         """That of the documents that remain."""
         return hash_strings(self._data.fingerprint, *(other.fingerprint for other in self._others))
 
-    @property
-    def problems(self) -> Problems:
-        """Those of the whole data set."""
-        return self._data.problems
-
-    @property
-    def splits(self) -> list[str]:
-        """Those of the whole data set."""
-        return self._data.splits
-
     def documents(self) -> Iterator[Document]:
         """The documents that remain, in file order."""
         for document in self._data.documents():
             if not self._is_out(document):
                 yield document
-
-    def queries(self) -> Mapping[str, Query]:
-        """All queries by id."""
-        return self._data.queries()
 
     def judgments(self, split: str) -> Judgments:
         """The judgments of documents that remain."""

@@ -1,6 +1,6 @@
 """The settings of the beam search."""
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -51,3 +51,7 @@ class DecodeConfig(StageConfig):
 
     prior: Literal["mean", "sum", "matched"] = "matched"
     """How the set prior adds up a document's terms (see `plan`)."""
+
+    def with_beam(self, beam: int | None) -> Self:
+        """The same settings with another beam, if one is given."""
+        return self if beam is None else self.from_mapping(self.model_dump() | {"beam": beam})

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from tsgen.constrain.constraint import Int, Int32, Ragged
 from tsgen.constrain.documents import best_value
+from tsgen.constrain.frontier import SetFrontier
 from tsgen.constrain.kernel import kernel
-from tsgen.constrain.postings import PostingsConstraint, SetFrontier
+from tsgen.constrain.postings import PostingsConstraint
 from tsgen.decode.found import Found
 from tsgen.decode.select import Float
 from tsgen.docids.spelling import Spelling

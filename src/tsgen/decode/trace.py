@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 
 from tsgen.constrain.constraint import Int
+from tsgen.constrain.frontier import SetFrontier
 from tsgen.constrain.listing import documents_of
-from tsgen.constrain.postings import PostingsConstraint, SetFrontier
+from tsgen.constrain.postings import PostingsConstraint
 from tsgen.decode.candidates import Candidates
 from tsgen.decode.found import Texts
 from tsgen.decode.moment import Moment

@@ -6,7 +6,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from tsgen.artifact import LOGS, hash_strings, read_manifest
+from tsgen.artifact import hash_strings, read_manifest
 from tsgen.corpus.dataset import DataSet, cache_folder_of
 from tsgen.docids.term_set import TermSets
 from tsgen.evaluate.compare import Bench, query_groups
@@ -17,6 +17,9 @@ from tsgen.evaluate.tables import Table, format_value
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.fitting import trained_stages
 from tsgen.retrieve.registry import system
+from tsgen.terms.learned import KIND as LEARNED
+from tsgen.terms.learned import LearnedConfig, trained_weigher
+from tsgen.terms.words import Splitter
 from tsgen.train.generator import Generator
 from tsgen.train.iterate import MODEL
 from tsgen.training_loop import training_seconds
@@ -97,7 +100,13 @@ def compare_iterations(
     settings = {"tsgen": opened.config.model_dump(mode="json")}
     shown = title or f"{data.name}, {split}"
     comparison = SystemComparison(shown, DEPTH, limit, scores, seed, settings)
-    return IterationComparison(comparison, _minutes(terms, iterations))
+    stages = {f"iteration {number}": folder for number, folder in enumerate(iterations, 1)}
+    if opened.config.terms.weights == LEARNED:
+        chosen = opened.config.terms
+        weigher = LearnedConfig.from_mapping(chosen.options), seed, bench.cache
+        stages = {WEIGHER: trained_weigher(data, Splitter(chosen.words), *weigher), **stages}
+    minutes = {name: training_seconds(folder) / 60 for name, folder in stages.items()}
+    return IterationComparison(comparison, minutes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +120,6 @@ class _After:
         config, sets = self.last.config, TermSets.load(self.terms)
         generator = Generator.load(self.iteration / MODEL, sets, config.model.query_tokens)
         return Engine(generator, config, self.last.documents)
-
-
-def _minutes(terms: Path, iterations: list[Path]) -> dict[str, float]:
-    stages = {f"iteration {number}": folder for number, folder in enumerate(iterations, 1)}
-    if (terms / WEIGHER / LOGS).exists():
-        stages = {WEIGHER: terms / WEIGHER, **stages}
-    return {name: training_seconds(folder) / 60 for name, folder in stages.items()}
 
 
 def _signed(value: float) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tsgen.artifact import open_artifact, read_manifest, stage
+from tsgen.artifact import open_artifact, stage
 from tsgen.config import StageConfig
 from tsgen.model.mini import CONFIG_FILE, WEIGHTS_FILE, Mini
 
@@ -22,7 +22,7 @@ def tsgen_mini(folder: Path = FOLDER) -> Path:
 
 def weights_hash() -> str:
     """The sha256 of its weights: what is made with them depends on it."""
-    _, digest = read_manifest(tsgen_mini()).files[WEIGHTS_FILE]
+    _, digest = open_artifact(FOLDER, KIND).files[WEIGHTS_FILE]
     return digest
 
 
@@ -35,9 +35,9 @@ def ship(model: Path, inputs: Mapping[str, str], folder: Path = FOLDER) -> None:
 def sizes_with(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a model completed by the sizes of tsgen-mini, which they may not contradict."""
     path = FOLDER / CONFIG_FILE
-    sizes: dict[str, Any] = (
-        json.loads(path.read_text()) if path.is_file() else {}
-    )  # `tsgen_mini` will complain
+    sizes: dict[str, Any] = {}
+    if path.is_file():  # else `tsgen_mini` will complain
+        sizes = json.loads(path.read_text())
     for name in settings.keys() & sizes.keys() - FREE:
         if settings[name] != sizes[name]:
             raise ValueError(

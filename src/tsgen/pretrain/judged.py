@@ -1,40 +1,36 @@
 """A data set with pseudo-queries in the place of people's: what learns from judgments can then
 learn from texts alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 from tsgen.corpus.dataset import DataSet
-from tsgen.corpus.problems import Problems
+from tsgen.corpus.derived import Derived
 from tsgen.errors import DataError
 from tsgen.pretrain.config import PseudoQueryConfig
 from tsgen.pretrain.pairs import PseudoPairs
 from tsgen.queries.pairs import Pair
-from tsgen.records import Document, Judgments, Query
+from tsgen.records import Judgments, Query
 
 TRAIN = "train"
 
 
-class PseudoJudged:
+class PseudoJudged(Derived):
     """The documents of a data set, and so many pseudo-queries as judgments of its one split."""
 
     def __init__(self, data: DataSet, config: PseudoQueryConfig, queries: int, seed: int) -> None:
-        self._data, self._config, self._count, self._seed = data, config, queries, seed
-        self.name, self.splits = f"{data.name}-pseudo", [TRAIN]
+        super().__init__(data)
+        self._config, self._count, self._seed = config, queries, seed
 
     @property
-    def fingerprint(self) -> str:
-        """That of the documents."""
-        return self._data.fingerprint
+    def name(self) -> str:
+        """That of the documents, and what was made of them."""
+        return f"{self._data.name}-pseudo"
 
     @property
-    def problems(self) -> Problems:
-        """Those of the documents."""
-        return self._data.problems
-
-    def documents(self) -> Iterator[Document]:
-        """All documents, in file order."""
-        return self._data.documents()
+    def splits(self) -> list[str]:
+        """One."""
+        return [TRAIN]
 
     def queries(self) -> Mapping[str, Query]:
         """The pseudo-queries by their numbers."""

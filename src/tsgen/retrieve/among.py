@@ -23,15 +23,26 @@ def search_among(
     """
     if not len(documents):
         return [[] for _ in queries]
-    pool, wanted = Ragged(np.array([0, len(documents)]), documents), min(k, len(documents))
+    pool, wanted = pool_of(documents), min(k, len(documents))
     backbone, constraint = generator.backbone, generator.constraint
     found = search(backbone, constraint, queries, k, decode, pool)
     short = [i for i, hits in enumerate(found) if len(hits) < wanted]
-    while short and decode.beam < WIDEST:
-        beam = min(WIDER * decode.beam, WIDEST)
-        decode = decode.model_copy(update={"beam": beam})
+    while short and (wider := widened(decode)) is not None:
+        decode = wider
         again = search(backbone, constraint, [queries[i] for i in short], k, decode, pool)
         for i, hits in zip(short, again, strict=True):
             found[i] = hits
         short = [i for i in short if len(found[i]) < wanted]
     return found
+
+
+def pool_of(documents: Int32) -> Ragged:
+    """These documents for every query."""
+    return Ragged(np.array([0, len(documents)]), documents)
+
+
+def widened(decode: DecodeConfig) -> DecodeConfig | None:
+    """The same settings with the next wider beam; None if there is none."""
+    if decode.beam >= WIDEST:
+        return None
+    return decode.with_beam(min(WIDER * decode.beam, WIDEST))

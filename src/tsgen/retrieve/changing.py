@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from tsgen.errors import DataError
+from tsgen.errors import DataError, named
 from tsgen.progress import show
 from tsgen.records import Document
 from tsgen.retrieve.collection import Changed, Collection
@@ -29,9 +29,7 @@ def require_known(collection: Collection, ids: Iterable[str]) -> None:
     engine = collection.engine
     unknown = [id for id in ids if engine.documents.number(id) is None]
     if unknown:
-        named = ", ".join(map(repr, unknown[:10]))
-        more = f" and {len(unknown) - 10:,} more" if len(unknown) > 10 else ""
         raise DataError(
-            f"{collection.folder}: does not have {named}{more}; expected ids of its documents. "
+            f"{collection.folder}: does not have {named(unknown)}; expected ids of its documents. "
             "Nothing was changed. `tsgen add` takes documents with new ids."
         )

@@ -23,10 +23,6 @@ from tsgen.retrieve.store import Store
 KIND = "base"
 
 
-class _Nothing(StageConfig):
-    """There is nothing to set."""
-
-
 def compact(folder: Path, now: Snapshot) -> None:
     """Give the engine in `folder` the base that a snapshot of it, just read, is of."""
     store = Store.open(folder)
@@ -64,7 +60,7 @@ def _write(new: Path, now: Snapshot) -> None:
         write_base(partial, now.generator.sets, now.documents)
 
     inputs = {"base": str(now.state.base), "change": str(now.state.change)}
-    stage(new, work, kind=KIND, config=_Nothing(), inputs=inputs)
+    stage(new, work, kind=KIND, config=StageConfig(), inputs=inputs)
     _sync(new)
 
 

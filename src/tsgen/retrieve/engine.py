@@ -83,9 +83,7 @@ class Engine:
         """At most `k` hits for each query, best first, each with its reason: the terms in the order
         they were generated, their log p, and |Y| after each. `where` limits the documents to those
         whose metadata passes it (see `where.py`)."""
-        sets, decode = self.generator.sets, self.config.decode
-        if beam is not None:
-            decode = DecodeConfig.from_mapping(decode.model_dump() | {"beam": beam})
+        sets, decode = self.generator.sets, self.config.decode.with_beam(beam)
         if where is not None:
             found = search_among(self.generator, queries, k, decode, self.documents.matching(where))
         else:
@@ -94,10 +92,17 @@ class Engine:
 
     def document(self, document_id: str) -> Document:
         """The document of a hit; `DataError` if there is none of that id."""
+        return self.documents[self.number(document_id)]
+
+    def number(self, document_id: str) -> int:
+        """The number of a document in the term sets; `DataError` if there is none of that id."""
         number = self.documents.number(document_id)
         if number is None:
-            raise DataError(f"{document_id!r}: no such document. `tsgen search` prints their ids.")
-        return self.documents[number]
+            raise DataError(
+                f"{document_id!r}: no such document; expected an id of this engine's. `tsgen "
+                "search` prints the ids of what it finds."
+            )
+        return number
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing, empty folder."""

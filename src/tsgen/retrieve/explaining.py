@@ -25,7 +25,7 @@ class Explanation:
 def explain(engine: Engine, document_id: str, queries: Sequence[str]) -> list[Explanation]:
     """For each query the order I of T(D) that the engine's model likes best, found by the search
     of the iterative optimisation, and log p(I_i | I_<i, Q) of every term."""
-    number = engine.generator.sets.document_numbers().get(document_id)
+    number = engine.documents.number(document_id)
     if number is None:
         raise DataError(_unknown(engine, document_id))
     return [_explain(engine, number, query) for query in queries]
@@ -51,7 +51,7 @@ def _explain(engine: Engine, number: int, query: str) -> Explanation:
 
 
 def _unknown(engine: Engine, document_id: str) -> str:
-    known = engine.generator.sets.document_numbers()
+    known = engine.generator.sets.documents
     some = [id for id in known if id.startswith(document_id[:2])][:3] or list(known)[:3]
     return (
         f"{document_id!r}: no such document in the engine; expected an id like "

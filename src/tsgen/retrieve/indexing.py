@@ -66,7 +66,7 @@ def index_documents(
     inputs = {"documents": data.fingerprint, "model": _hash(generator)}
 
     def work(folder: Path) -> None:
-        make_index(data, config, folder, cache_folder_of(data, cache), generator)
+        make_index(data, config, generator, folder, cache_folder_of(data, cache))
 
     stage(out, work, kind=KIND, config=config, inputs=inputs)
 
@@ -93,11 +93,9 @@ def _saved_config(path: Path) -> MiniConfig:
     return MiniConfig.from_mapping(values, source=f"{path}")
 
 
-def make_index(
-    data: DataSet, config: IndexConfig, folder: Path, cache: Path, model: Path | None = None
-) -> None:
-    """Fill a folder with an engine; the term sets are kept in `cache`."""
-    model = require_generator(model)
+def make_index(data: DataSet, config: IndexConfig, model: Path, folder: Path, cache: Path) -> None:
+    """Fill a folder with an engine whose generator is in the folder `model`; the term sets are kept
+    in `cache`."""
     terms = terms_folder(data, config.terms, 0, cache)
     sets = select_terms(data, config.terms, terms, cache=cache)
     show(f"giving the generator {len(sets.vocabulary):,} terms", 0)

@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-import numpy as np
-
 from tsgen.constrain.constraint import Ragged
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import Found, as_hits
@@ -13,7 +11,7 @@ from tsgen.decode.moment import Observer
 from tsgen.decode.search import search
 from tsgen.decode.trace import EDGE, Tracer, TraceStep
 from tsgen.records import Hit
-from tsgen.retrieve.among import WIDER, WIDEST
+from tsgen.retrieve.among import pool_of, widened
 from tsgen.retrieve.collection import Collection
 from tsgen.retrieve.engine import Engine
 
@@ -46,7 +44,7 @@ def trace(
     def tracer(_config: DecodeConfig) -> Tracer:
         return Tracer(constraint, sets.documents, sets.vocabulary)
 
-    config = with_beam(engine.config.decode, beam)
+    config = engine.config.decode.with_beam(beam)
     found, config, seen = observed(engine, query, k, k, config, pool, tracer)
     hits = as_hits(found, sets.documents, sets.vocabulary)
     paths = tuple(seen.places_of(hit) for hit in hits)
@@ -59,8 +57,7 @@ def snapshot(source: Engine | Collection, where: str | None) -> tuple[Engine, Ra
     engine = source.engine if isinstance(source, Collection) else source
     if where is None:
         return engine, None
-    documents = engine.documents.matching(where)
-    return engine, Ragged(np.array([0, len(documents)]), documents)
+    return engine, pool_of(engine.documents.matching(where))
 
 
 def observed(
@@ -80,17 +77,10 @@ def observed(
     (found,) = search(
         generator.backbone, generator.constraint, [query], depth, config, pool, observer
     )
-    if pool is None or len(found) >= min(k, len(pool.values)) or config.beam >= WIDEST:
+    wider = None if pool is None or len(found) >= min(k, len(pool.values)) else widened(config)
+    if wider is None:
         return found, config, observer
-    wider = with_beam(config, min(WIDER * config.beam, WIDEST))
     return observed(engine, query, k, depth, wider, pool, observe)
-
-
-def with_beam(config: DecodeConfig, beam: int | None) -> DecodeConfig:
-    """The same settings with another beam, if one is given."""
-    if beam is None:
-        return config
-    return DecodeConfig.from_mapping(config.model_dump() | {"beam": beam})
 
 
 def shortened(whole: Trace, most: int) -> Trace:

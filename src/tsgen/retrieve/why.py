@@ -9,11 +9,10 @@ from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import Found, as_hits
 from tsgen.decode.search import search
 from tsgen.decode.watch import Fall, Standing, Watcher
-from tsgen.errors import DataError
 from tsgen.records import Hit, Reason
 from tsgen.retrieve.collection import Collection
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.tracing import observed, snapshot, with_beam
+from tsgen.retrieve.tracing import observed, snapshot
 
 DEPTH = 1000  # ranks that are looked at: a document may be found, yet not among the best k
 WIDEST = 2048  # the widest beam that is tried
@@ -53,13 +52,13 @@ def why(
     """Search as `source` does with an eye on one document; if it is lost, look for a beam that
     keeps it, up to `widest`."""
     engine, pool = snapshot(source, where)
-    sets, number = engine.generator.sets, _number(engine, document_id)
+    sets, number = engine.generator.sets, engine.number(document_id)
 
     def watcher(config: DecodeConfig) -> Watcher:
         constraint = engine.generator.constraint
         return Watcher(constraint, sets.documents, sets.vocabulary, number, config)
 
-    config, depth = with_beam(engine.config.decode, beam), max(k, DEPTH)
+    config, depth = engine.config.decode.with_beam(beam), max(k, DEPTH)
     found, config, seen = observed(engine, query, k, depth, config, pool, watcher)
     rank, fall = _rank(found, number), seen.fall
     if rank is None and not seen.standings and fall is None:
@@ -99,8 +98,8 @@ def _needed(
 
     @cache
     def rank(width: int) -> int | None:
-        wider = with_beam(config, width)
-        return _rank(search(backbone, constraint, [query], DEPTH, wider, pool)[0], number)
+        found = search(backbone, constraint, [query], DEPTH, config.with_beam(width), pool)
+        return _rank(found[0], number)
 
     needed = smallest_beam(lambda width: rank(width) is not None, config.beam, widest)
     return needed, rank(needed) if needed else None
@@ -133,13 +132,3 @@ def _rank(found: list[Found], number: int) -> int | None:
 def _hit(engine: Engine, found: Found) -> Hit:
     sets = engine.generator.sets
     return as_hits([found], sets.documents, sets.vocabulary)[0]
-
-
-def _number(engine: Engine, document_id: str) -> int:
-    number = engine.documents.number(document_id)
-    if number is None:
-        raise DataError(
-            f"{document_id!r}: no such document; expected an id of this engine's. `tsgen search` "
-            "prints the ids of what it finds."
-        )
-    return number

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from tsgen.docids.stage import TermsConfig, kept_weights
-from tsgen.errors import ArtifactError, DataError
+from tsgen.errors import ArtifactError, DataError, named
 from tsgen.records import Document
 from tsgen.retrieve.base import Base, Bases
 from tsgen.retrieve.documents import as_json
@@ -53,7 +53,7 @@ class Writer:
             change = self._change()
             unknown = [id for id in dict.fromkeys(ids) if not change.take_away(id)]
             if unknown:
-                raise DataError(_unknown(unknown))
+                raise DataError(f"not in the collection: {named(unknown)}. Nothing was removed.")
             return len(set(ids))
 
     def close(self) -> None:
@@ -164,8 +164,3 @@ def _check(documents: Sequence[Document]) -> None:
         raise DataError(
             f"{twice[0]!r} is the id of several documents to put at once; expected each id once."
         )
-
-
-def _unknown(ids: Sequence[str]) -> str:
-    named = ", ".join(map(repr, ids[:10])) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
-    return f"not in the collection: {named}. Nothing was removed."

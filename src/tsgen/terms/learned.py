@@ -26,6 +26,7 @@ from tsgen.terms.weights import Weights, WeightsKind, Workspace, register
 from tsgen.terms.words import Splitter, WordsConfig
 from tsgen.training_loop import Report, remove_checkpoint, shown
 
+KIND = "learned"
 PSEUDO = "title → text and sentence → rest pairs (the data has no training queries)"
 HELD_OUT = 0.05  # share of the training pairs that validate where there is no dev split
 
@@ -139,4 +140,4 @@ def _load(folder: Path, *_: object) -> Weights:
     return weigher if weigher.selector is None else Selector(weigher)
 
 
-register(WeightsKind("learned", LearnedConfig, _build, _load, trains=True, table="weigher"))
+register(WeightsKind(KIND, LearnedConfig, _build, _load, trains=True, table="weigher"))

@@ -33,7 +33,7 @@ class Competitors:
     def _near(self, target: Int, rng: np.random.Generator) -> Int:
         """Documents with the target's first term, half of them with its second, too, if any are."""
         first = self.sets.postings(int(target[0]))
-        both = np.intersect1d(first, self.sets.postings(int(target[1])), assume_unique=True)
+        both = np.intersect1d(first, self.sets.postings(int(target[:2][-1])), assume_unique=True)
         half = self.near // 2
         drawn = rng.choice(first, self.near - half), rng.choice(both if len(both) else first, half)
         return np.concatenate(drawn).astype(np.int64)

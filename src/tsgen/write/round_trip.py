@@ -62,10 +62,19 @@ class DenseFinder:
 
     def finds(self, queries: Sequence[str], documents: Sequence[int], k: int) -> Bools:
         """[Q] whether fewer than k documents are nearer to the query than its own."""
-        scores = self._vectors(list(queries), "") @ self._documents.T  # [Q, D]
+        scores = self._scores(queries)
         own = scores[np.arange(len(queries)), np.asarray(documents, np.int64)]
         nearer: Bools = (scores > own[:, None]).sum(axis=1) < k
         return nearer
+
+    def nearest(self, queries: Sequence[str], k: int) -> NDArray[np.int64]:
+        """[Q, k] the nearest documents of each query, nearest first."""
+        return np.argsort(-self._scores(queries), axis=1, kind="stable")[:, :k]
+
+    def _scores(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        """[Q, D] the cosine of each query and each document."""
+        scores: NDArray[np.float32] = self._vectors(list(queries), "") @ self._documents.T
+        return scores
 
     def _vectors(self, texts: list[str], what: str) -> NDArray[np.float32]:
         """[T, d] of length 1, read in batches of texts of about one length."""
