@@ -10,10 +10,11 @@ import torch
 from tsgen.queries.lexical import LexicalIndex
 from tsgen.queries.negatives import hard_negatives
 from tsgen.queries.pairs import Pair, pseudo_pairs
+from tsgen.queries.training_set import TrainingSet
 from tsgen.records import Document
 from tsgen.terms import scoring
 from tsgen.terms.selector import Selector, selection_loss
-from tsgen.terms.train import TrainingSet, WeigherTrainer, WeigherTraining
+from tsgen.terms.train import WeigherTrainer, WeigherTraining
 from tsgen.terms.weigher import Weigher, WeigherConfig
 from tsgen.terms.words import Splitter, WordsConfig
 
@@ -92,15 +93,6 @@ def test_the_selector_finds_the_words_that_queries_have(
     before = selected()
     one.run()
     assert before < 0.8 < selected()
-
-
-def test_in_batch_negatives_leave_out_right_documents(tiny_bert: Path, tmp_path: Path) -> None:
-    one = trainer(tiny_bert, tmp_path, in_batch=True)
-    pairs = [PAIRS[0], PAIRS[1]]
-    documents = np.array([0, 1, 1, 2, 3, 0, 4, 5])  # positives 0 and 1, then three negatives each
-    allowed = one._allowed(pairs, documents)
-    assert allowed[0].tolist() == [True, True, True, True, True, False, True, True]
-    assert allowed[1].tolist() == [True, True, False, True, True, True, True, True]
 
 
 @pytest.mark.parametrize("in_batch", [False, True])

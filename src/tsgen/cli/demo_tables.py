@@ -9,9 +9,9 @@ from tsgen.cli.hits import highlighted
 from tsgen.corpus.sources import SourcedDataSet
 from tsgen.corpus.stdlib import missing_names
 from tsgen.evaluate.demo import SPLIT, SYSTEMS, Search
+from tsgen.queries.training_set import PSEUDO
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.snippet import mark, query_keys
-from tsgen.terms.learned import PSEUDO
 from tsgen.terms.words import Splitter
 
 SHOWN_CHARACTERS = 100

@@ -6,9 +6,7 @@ With `in_batch` the other queries' documents of the batch join the negatives (a 
 answers the query is left out). A weigher with a selector learns it in the same steps.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +16,7 @@ from pydantic import Field
 
 from tsgen.config import StageConfig
 from tsgen.queries.pairs import Pair
+from tsgen.queries.training_set import TrainingSet
 from tsgen.records import Document
 from tsgen.terms import scoring
 from tsgen.terms.align import Aligner
@@ -49,21 +48,6 @@ class WeigherTraining(StageConfig):
     patience: int = Field(default=4, ge=1)  # validations without a better figure
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingSet:
-    """Pairs, each with its hard negatives, and the documents that answer each query."""
-
-    pairs: Sequence[Pair]
-    negatives: NDArray[np.int64]  # [P, M] document positions
-
-    def answers(self) -> dict[str, set[int]]:
-        """All documents paired with the same query text."""
-        found = defaultdict(set)
-        for pair in self.pairs:
-            found[pair.query].add(pair.document)
-        return found
-
-
 class WeigherTrainer:
     """Trains a weigher on pairs; what it needs to go on after a kill is kept in `folder`."""
 
@@ -82,10 +66,9 @@ class WeigherTrainer:
         self.seed = seed
         self.training, self.validation = training, validation
         self.folder, self.report = folder, report
-        self.answers = training.answers()
         self.prepared: dict[int, Text] = {}
         self.aligner = Aligner(weigher.splitter, weigher.tokenizer, config.window, 0)
-        self.per_epoch = -(-len(training.pairs) // config.batch_size)
+        self.per_epoch = training.steps(config.batch_size)
 
     def run(self) -> float:
         """Train until the epochs are over or validation stops improving; the best weights stay in
@@ -104,19 +87,16 @@ class WeigherTrainer:
         return loop.run(lambda step: self._loss(self._batch(step)), self._figure)
 
     def _batch(self, step: int) -> NDArray[np.int64]:
-        epoch, at = divmod(step, self.per_epoch)
-        order = np.random.default_rng((self.seed, epoch)).permutation(len(self.training.pairs))
-        return shard(order[at * self.config.batch_size : (at + 1) * self.config.batch_size])
+        return shard(self.training.batch(step, self.config.batch_size, self.seed))
 
     def _loss(self, batch: NDArray[np.int64]) -> torch.Tensor:
         pairs = [self.training.pairs[i] for i in batch]
         negatives = self.training.negatives[batch]  # [Q, M]
-        documents = np.concatenate([[pair.document for pair in pairs], negatives.ravel()])
         texts = self._positives(pairs) + self._documents(negatives.ravel())
         queries = scoring.queries(self.weigher, [pair.query for pair in pairs])
         asked, found = weigh(self.weigher, queries), weigh(self.weigher, texts)
         similarity = scores(asked, found) / self.config.temperature  # [Q, Q + Q·M]
-        allowed = torch.from_numpy(self._allowed(pairs, documents))
+        allowed = torch.from_numpy(self.training.allowed(batch, self.config.in_batch))
         logits = similarity.masked_fill(~allowed.to(similarity.device), -torch.inf)
         right = torch.arange(len(pairs)).to(logits.device)
         contrast = torch.nn.functional.cross_entropy(logits, right)
@@ -124,20 +104,6 @@ class WeigherTrainer:
             return contrast
         right_ones = found.head(len(pairs))
         return contrast + selection_loss(self.weigher.select(right_ones.states), asked, right_ones)
-
-    def _allowed(self, pairs: Sequence[Pair], documents: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """[Q, D] which documents stand against which query: its own, or with `in_batch` all."""
-        count = len(pairs)
-        owner = np.concatenate([np.arange(count), np.repeat(np.arange(count), self._m)])
-        own: NDArray[np.bool_] = owner == np.arange(count)[:, None]
-        if not self.config.in_batch:
-            return own
-        right = [np.isin(documents, list(self.answers[pair.query])) for pair in pairs]
-        return np.logical_or(own, ~np.stack(right))
-
-    @property
-    def _m(self) -> int:
-        return int(self.training.negatives.shape[1])
 
     def _positives(self, pairs: Sequence[Pair]) -> list[Text]:
         own = self._documents([pair.document for pair in pairs])
