@@ -16,7 +16,7 @@ $(SETUP): pyproject.toml constraints.txt src/tsgen/version.py
 	@touch $@
 
 $(TESTING): $(SETUP)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,datasets,integrations,serve,tensorboard]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,baselines,datasets,integrations,serve,tensorboard]'
 	@touch $@
 
 lint: $(TESTING)
