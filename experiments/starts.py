@@ -17,10 +17,11 @@ from tsgen.cli.published import made, publish
 from tsgen.config import read_settings
 from tsgen.corpus.dataset import DataSet, cache_folder_of
 from tsgen.corpus.load import load
-from tsgen.evaluate.compare import Bench, query_groups
+from tsgen.evaluate.compare import query_groups
 from tsgen.evaluate.comparison import SystemComparison
 from tsgen.evaluate.metrics import evaluate_groups
 from tsgen.records import Run
+from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.engine import Engine, engine_config
 from tsgen.retrieve.fitting import fit_engine, trained_stages
 from tsgen.retrieve.registry import check_tables, system

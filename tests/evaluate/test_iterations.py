@@ -7,9 +7,9 @@ import pytest
 from fitted import settings, write_bert, write_foods
 from tsgen.config import read_settings
 from tsgen.corpus.load import load
-from tsgen.evaluate import compare
 from tsgen.evaluate.iterations import IterationComparison, compare_iterations
 from tsgen.evaluate.tables import to_markdown
+from tsgen.retrieve import bench
 from tsgen.retrieve.engine import engine_config
 from tsgen.retrieve.fitting import fit_engine
 
@@ -56,7 +56,7 @@ def test_as_json(found: IterationComparison) -> None:
 def test_nothing_is_searched_twice(
     folder: Path, found: IterationComparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compare, "keep_run", None)
+    monkeypatch.setattr(bench, "keep_run", None)
     again = compare_iterations(load(folder / "set"), folder / "engine", cache=folder / "cache")
     assert again.as_json() == found.as_json()
 

@@ -9,11 +9,12 @@ from typing import Any
 from tsgen.artifact import hash_strings, read_manifest
 from tsgen.corpus.dataset import DataSet, cache_folder_of
 from tsgen.docids.term_set import TermSets
-from tsgen.evaluate.compare import Bench, query_groups
+from tsgen.evaluate.compare import query_groups
 from tsgen.evaluate.comparison import SystemComparison
 from tsgen.evaluate.metrics import ALL, DEPTH, MEASURES, evaluate_groups
 from tsgen.evaluate.significance import Comparison, compare_with
 from tsgen.evaluate.tables import Table, format_value
+from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.fitting import trained_stages
 from tsgen.retrieve.registry import system

@@ -35,12 +35,13 @@ class System:
     load: Callable[[Path], Retriever]
     trains: bool = False  # uses the training judgments, so its cache key contains them
     from_tables: Callable[[Tables], StageConfig] | None = None  # for settings in several tables
+    own_table: bool = False  # whether one of these has the system's name
 
     def settings(self, tables: Tables) -> StageConfig:
         """Its settings from the tables of a settings file: those of its own table, as a rule."""
         if self.from_tables is None:
             return self.config.from_mapping(tables.get(self.name, {}), source=self.name)
-        if self.name in tables:
+        if self.name in tables and not self.own_table:
             raise ConfigError(
                 f"[{self.name}]: {self.name!r} has no table of its own; expected its settings in "
                 f"those of its stages: {', '.join(STAGES)}"

@@ -1,0 +1,144 @@
+"""Hybrid: a generative system and others (BM25; dense ones, too), fused into one ranking.
+
+Each part is fitted with the settings that it has by itself, so that what was trained for one is
+taken from the cache for the other. Weights are chosen by M@10 on the dev queries, where there are
+any to choose (see `tsgen.retrieve.fusion`).
+"""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import orjson
+from pydantic import Field
+
+from tsgen.config import StageConfig
+from tsgen.corpus.dataset import DataSet
+from tsgen.errors import ConfigError, DataError
+from tsgen.records import Hit, Judgments, Run
+from tsgen.retrieve.bench import Bench
+from tsgen.retrieve.fusion import Table, Tuned, Values, equal_weights, fuse, tune
+from tsgen.retrieve.registry import System, Tables, register, system
+
+NAME, FUSION = "hybrid", "fusion.json"
+DEV = "dev"
+DEPTH = 100  # hits of each part that are fused, at least
+
+
+class HybridSettings(StageConfig):
+    """The table [hybrid]."""
+
+    generative: str = "tsgen"
+    """The system that generates; `tsgen-mini` needs no training."""
+
+    beside: tuple[str, ...] = Field(("bm25",), min_length=1)
+    """The other systems, e.g. ["bm25", "dpr"]."""
+
+    fusion: Literal["tuned", "ranks", "scores"] = "tuned"
+    """`ranks`: reciprocal rank fusion. `scores`: equal parts of the scores, each list's from 0 to
+    1. Both need no tuning. `tuned`: such scores by the weights that are best on the dev queries."""
+
+    @property
+    def parts(self) -> list[str]:
+        """The names of all systems, the generative one first."""
+        return [self.generative, *self.beside]
+
+    @property
+    def values(self) -> Values:
+        """What of a hit is added up."""
+        return "ranks" if self.fusion == "ranks" else "scores"
+
+
+class HybridConfig(HybridSettings):
+    """With the settings of every part, which are those of its own tables."""
+
+    settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+def hybrid_config(tables: Tables) -> HybridConfig:
+    """From [hybrid] and the tables of the parts."""
+    own = HybridSettings.from_mapping(tables.get(NAME, {}), source=f"[{NAME}]")
+    if len({*own.parts, NAME}) <= len(own.parts):
+        raise ConfigError(
+            f"[{NAME}]: parts {', '.join(own.parts)}; expected different systems, none of them "
+            f"{NAME!r}. Check {NAME}.generative and {NAME}.beside."
+        )
+    parts = {name: system(name).settings(tables).model_dump(mode="json") for name in own.parts}
+    return HybridConfig(**own.model_dump(), settings=parts)
+
+
+class Hybrid:
+    """Systems with their weights, in a folder that has all of them."""
+
+    def __init__(self, folder: Path) -> None:
+        facts = orjson.loads((folder / FUSION).read_bytes())
+        self.weights: dict[str, float] = facts["weights"]
+        self._values: Values = facts["values"]
+        self._parts = [system(name).load(folder / name) for name in self.weights]
+        self._folder = folder
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """At most `k` documents that some part found, best first."""
+        found = [part.search(queries, max(k, DEPTH)) for part in self._parts]
+        weights = list(self.weights.values())
+        return [fuse(lists, weights, self._values, k) for lists in zip(*found, strict=True)]
+
+    def save(self, folder: Path) -> None:
+        """Copy the parts and their weights."""
+        for name in self.weights:
+            shutil.copytree(self._folder / name, folder / name)
+        shutil.copyfile(self._folder / FUSION, folder / FUSION)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Open what `save` or a fit wrote."""
+        return cls(folder)
+
+
+def _fit(data: DataSet, config: HybridConfig, seed: int, folder: Path) -> None:
+    judged = _judged(data) if config.fusion == "tuned" else {}
+    bench = Bench(data, [data.queries()[id] for id in judged], DEPTH, seed, folder.parent)
+    parts = {name: system(name) for name in config.parts}
+    settings = {name: parts[name].config.from_mapping(config.settings[name]) for name in parts}
+    facts: dict[str, Any] = {"values": config.values}
+    if judged:
+        tuned = _tuned([bench.run(parts[name], settings[name]) for name in parts], judged)
+        weights, facts["tried"] = tuned.weights, [[*row] for row in tuned.figures.items()]
+    else:
+        weights = equal_weights(len(parts))
+    facts["weights"] = dict(zip(parts, weights, strict=True))
+    for name in parts:
+        fitted, _ = bench.fit(parts[name], settings[name])
+        shutil.copytree(fitted, folder / name, dirs_exist_ok=True)
+    (folder / FUSION).write_bytes(orjson.dumps(facts, option=orjson.OPT_INDENT_2))
+
+
+def _judged(data: DataSet) -> Judgments:
+    """The dev queries that have an answer."""
+    if DEV not in data.splits:
+        raise DataError(
+            f"{data.name}: no judgments named {DEV} to choose weights by; found "
+            f"{', '.join(data.splits) or 'none'}. Fuse without: --set {NAME}.fusion=ranks"
+        )
+    judged = data.judgments(DEV)
+    return {id: grades for id, grades in judged.items() if any(g > 0 for g in grades.values())}
+
+
+def _tuned(runs: Sequence[Run], judged: Judgments) -> Tuned:
+    tables = [Table.of([run.get(id, []) for run in runs], "scores") for id in judged]
+    relevant = [{id for id, grade in grades.items() if grade > 0} for grades in judged.values()]
+    return tune(tables, relevant)
+
+
+register(
+    System(
+        NAME,
+        HybridConfig,
+        _fit,
+        Hybrid.load,
+        trains=True,
+        from_tables=hybrid_config,
+        own_table=True,
+    )
+)

@@ -1,0 +1,124 @@
+"""Fusion: what several systems found for a query as one list.
+
+Each system s gives every document that it found a value v_s(D), and a document is ranked by
+
+    Σ_s w_s v_s(D),
+
+0 being the value of what a system did not find. Two kinds of values make systems comparable whose
+scores are not (log-probabilities, BM25):
+
+    ranks    v_s(D) = 1 / (60 + rank of D): reciprocal rank fusion; nothing to choose
+    scores   v_s(D) = (score − lowest) / (highest − lowest) within the list: how far D is ahead
+             counts, too
+
+Weights are equal, or those of a grid that rank a sample of judged queries best.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsgen.records import Hit
+
+RANK = 60  # of Cormack, Clarke and Büttcher, SIGIR '09
+STEPS = 20  # of a weight from 0 to 1 in the grid
+DEPTH = 10  # weights are chosen by M@10
+
+Values = Literal["ranks", "scores"]
+Floats = NDArray[np.float64]
+
+
+def fuse(
+    lists: Sequence[Sequence[Hit]], weights: Sequence[float], values: Values, k: int
+) -> list[Hit]:
+    """The best `k` documents of all systems' lists for one query; ties in the order of the lists.
+    A hit has the reason of the first list that gives one."""
+    table = Table.of(lists, values)
+    scores = table.values @ np.asarray(weights, np.float64)
+    best = np.argsort(-scores, kind="stable")[:k]
+    reasons = {
+        hit.document_id: hit.reason for hits in reversed(lists) for hit in hits if hit.reason
+    }
+    ids = [table.documents[i] for i in best]
+    return [Hit(id, float(scores[i]), reasons.get(id)) for i, id in zip(best, ids, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The documents that some system found for a query, and v_s(D) of each."""
+
+    documents: Sequence[str]
+    values: Floats  # [documents, systems]
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[Hit]], values: Values) -> "Table":
+        """From every system's hits, best first."""
+        ids = dict.fromkeys(hit.document_id for hits in lists for hit in hits)
+        row = {id: i for i, id in enumerate(ids)}
+        table = np.zeros((len(row), len(lists)))
+        for system, hits in enumerate(lists):
+            rows = [row[hit.document_id] for hit in hits]
+            table[rows, system] = _by_rank(hits) if values == "ranks" else _by_score(hits)
+        return cls(list(row), table)
+
+    def reciprocal_ranks(self, relevant: Collection[str], weights: Floats) -> Floats:
+        """[W] 1 / rank of the first relevant document for each row of weights [W, systems], 0 if
+        that is not among the first ten. Ties as in `fuse`."""
+        found = [i for i, id in enumerate(self.documents) if id in relevant]
+        if not found:
+            return np.zeros(len(weights))
+        scores = weights @ self.values.T  # [W, documents]
+        best = scores[:, found].max(axis=1, keepdims=True)
+        first = np.array(found)[scores[:, found].argmax(axis=1)]
+        before = np.arange(scores.shape[1]) < first[:, None]
+        ranks = 1 + (scores > best).sum(axis=1) + ((scores == best) & before).sum(axis=1)
+        return np.where(ranks <= DEPTH, 1 / ranks, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The weights that were best on a sample, and M@10 of all that were tried."""
+
+    weights: tuple[float, ...]
+    figures: dict[tuple[float, ...], float]
+
+
+def tune(tables: Sequence[Table], relevant: Sequence[Collection[str]], steps: int = STEPS) -> Tuned:
+    """Of all weights in multiples of 1 / `steps` with sum 1, those with the highest M@10 over some
+    queries. Of equally good ones their middle one is taken: it is the farthest from worse ones."""
+    systems = tables[0].values.shape[1]
+    grid = np.array(list(_grid(systems, steps))) / steps
+    judged = zip(tables, relevant, strict=True)
+    total = sum((table.reciprocal_ranks(answers, grid) for table, answers in judged), np.zeros(1))
+    means = np.round(total / len(tables), 12)
+    best = grid[means == means.max()]
+    middle = best[np.abs(best - best.mean(axis=0)).sum(axis=1).argmin()]
+    figures = {tuple(w): m for w, m in zip(grid.tolist(), means.tolist(), strict=True)}
+    return Tuned(tuple(middle.tolist()), figures)
+
+
+def equal_weights(systems: int) -> tuple[float, ...]:
+    """The same for each system, with sum 1."""
+    return (1 / systems,) * systems
+
+
+def _by_rank(hits: Sequence[Hit]) -> Floats:
+    return 1 / (RANK + np.arange(1, len(hits) + 1, dtype=np.float64))
+
+
+def _by_score(hits: Sequence[Hit]) -> Floats:
+    """From 1 at the highest score to 0 at the lowest; a single one, or equal ones, have 1."""
+    scores = np.array([hit.score for hit in hits], np.float64)
+    low, high = scores.min(initial=np.inf), scores.max(initial=-np.inf)
+    return (scores - low) / (high - low) if high > low else np.ones(len(hits))
+
+
+def _grid(systems: int, steps: int) -> Iterator[list[int]]:
+    """All ways to write `steps` as a sum of so many whole numbers: bars between `steps` stars."""
+    for bars in combinations(range(steps + systems - 1), systems - 1):
+        ends = np.array([-1, *bars, steps + systems - 1])
+        yield (np.diff(ends) - 1).tolist()
