@@ -4,11 +4,14 @@
 
 writes docs/results/zero-shot.json and .md. `bm25-terms` is BM25 over nothing but the 12 terms of
 each document with the largest tf-idf. Misspelt: one random edit in each content word of a query.
+tsgen-mini corrects what it reads by its documents' words; `bm25` on queries corrected in the same
+way is a comparison of its own.
 """
 
 import string
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +24,9 @@ from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.derived import Derived
 from tsgen.corpus.load import load
 from tsgen.evaluate.compare import compare
-from tsgen.evaluate.tables import Table
+from tsgen.evaluate.tables import Row, Table
 from tsgen.records import Query
+from tsgen.terms.lexicon import Counting, Lexicon
 from tsgen.terms.words import ENGLISH_STOP_WORDS
 
 SYSTEMS = ("bm25", "bm25-terms", "tsgen-mini")
@@ -38,6 +42,21 @@ class Misspelt(Derived):
 
     def queries(self) -> Mapping[str, Query]:
         """All queries, misspelt."""
+        return self._queries
+
+
+class Corrected(Derived):
+    """A data set whose queries are read by the words of its documents, as an engine reads them."""
+
+    def __init__(self, data: DataSet) -> None:
+        super().__init__(data)
+        counting = Counting()
+        deque(counting.passing(data.documents()), maxlen=0)
+        lexicon, asked = Lexicon(counting.frequencies), data.queries()
+        self._queries = {id: replace(q, text=lexicon.correct(q.text)) for id, q in asked.items()}
+
+    def queries(self) -> Mapping[str, Query]:
+        """All queries, corrected."""
         return self._queries
 
 
@@ -69,44 +88,54 @@ def main(arguments: list[str] | None = None) -> None:
     """Search, print and write."""
     options = _options(arguments)
     notes = made(seed=options.seed)
-    tables, figures = [], []
+    tables, figures, costs = [], [], []
     for name in options.data:
         data = load(name)
-        for asked, source in (("", data), (", misspelt", Misspelt(data, options.seed))):
-            with progress():
-                found = _compare(source, f"{data.name}, {options.split}{asked}", options)
-            tables.append(found.table())
-            figures.append(found.as_json())
-    tables.append(replace(_lost(tables), notes=notes))
+        noisy = Misspelt(data, options.seed)
+        with progress():
+            found = [
+                _compare(data, "", SYSTEMS, options),
+                _compare(noisy, ", misspelt", SYSTEMS, options),
+                _compare(Corrected(noisy), ", misspelt and corrected", ("bm25",), options),
+            ]
+        tables += [one.table() for one in found]
+        figures += [one.as_json() for one in found]
+        costs += _lost(data.name, *tables[-3:])
+    tables.append(_costs(tables[0], costs, notes))
     publish(options.out / "zero-shot", {"comparisons": figures} | notes, *tables)
 
 
-def _compare(source: DataSet, title: str, options: Namespace) -> Any:
+def _compare(source: DataSet, asked: str, systems: Sequence[str], options: Namespace) -> Any:
     return compare(
         source,
-        SYSTEMS,
+        systems,
         split=options.split,
         limit=options.limit,
         cache=options.cache,
         seed=options.seed,
-        title=title,
+        title=f"{source.name}, {options.split}{asked}",
     )
 
 
-def _lost(tables: list[Table]) -> Table:
-    """The share of M@10 that misspelling costs each system, by data set."""
-    place = [column.name for column in tables[0].columns].index("M@10")
+def _lost(name: str, plain: Table, noisy: Table, corrected: Table) -> list[Row]:
+    """M@10 before and after, and the share of it that misspelling costs each system."""
+    place = [column.name for column in plain.columns].index("M@10")
+    before = {row.label: row for row in plain.rows if row.group in ("", "all")}
+    after = [(row, row.label) for row in noisy.rows if row.group in ("", "all")]
+    after += [(row, "bm25, corrected") for row in corrected.rows if row.group in ("", "all")]
     rows = []
-    for plain, noisy in zip(tables[::2], tables[1::2], strict=True):
-        for one, other in zip(plain.rows, noisy.rows, strict=True):
-            if one.group in ("", "all"):
-                before, after = float(one.values[place] or 0), float(other.values[place] or 0)
-                lost = 1 - after / before if before else 0.0
-                group = plain.caption.split(",")[0]
-                rows.append(replace(one, values=[before, after, lost], group=group, marks={}))
-    columns = [replace(tables[0].columns[place], name=name) for name in ("M@10", "misspelt")]
-    lost = replace(columns[0], name="lost", best="low")
-    return Table([*columns, lost], rows, "What misspelling costs", group_label="data")
+    for row, label in after:
+        old, new = (float(one.values[place] or 0) for one in (before[row.label], row))
+        values = [old, new, 1 - new / old if old else 0.0]
+        rows.append(replace(row, label=label, values=values, group=name, marks={}))
+    return rows
+
+
+def _costs(like: Table, rows: list[Row], notes: Mapping[str, str]) -> Table:
+    column = next(column for column in like.columns if column.name == "M@10")
+    lost = replace(column, name="lost", best="low")
+    columns = [column, replace(column, name="misspelt"), lost]
+    return Table(columns, rows, "What misspelling costs", notes=notes, group_label="data")
 
 
 def _options(arguments: list[str] | None) -> Namespace:

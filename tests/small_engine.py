@@ -12,7 +12,7 @@ from tiny import SPECIAL, Tiny, word_level, wrapped
 from tsgen.decode.config import DecodeConfig
 from tsgen.docids.term_set import TermSets
 from tsgen.records import Document, TermSet
-from tsgen.retrieve.engine import EngineConfig, write_engine
+from tsgen.retrieve.engine import EngineConfig, SearchConfig, write_engine
 from tsgen.train.config import ModelConfig
 from tsgen.train.generator import Generator
 
@@ -62,7 +62,7 @@ def term_set(id: str) -> TermSet:
     return TermSet(id, tuple(words), tuple(float(9 - i) for i in range(len(words))))
 
 
-def write_small_engine(folder: Path, **decode: object) -> Path:
+def write_small_engine(folder: Path, correct: bool = False, **decode: object) -> Path:
     """The folder of an engine with a beam of 4, unless told otherwise."""
     sets = TermSets.of(term_set(id) for id in TEXTS)
     torch.manual_seed(7)
@@ -71,7 +71,9 @@ def write_small_engine(folder: Path, **decode: object) -> Path:
         backbone.copy.scale.fill_(COPYING)
     settings = {"beam": 4, "normalise": "valid", "merge": "sum"} | decode
     config = EngineConfig(
-        model=ModelConfig(spelling="word", copying=True), decode=DecodeConfig(**settings)
+        model=ModelConfig(spelling="word", copying=True),
+        decode=DecodeConfig(**settings),
+        search=SearchConfig(correct=correct),
     )
     folder.mkdir(parents=True)
     write_engine(folder, Generator.of(backbone, sets), config, documents())

@@ -47,6 +47,9 @@ class Foods:
         reason = Reason(("rice",), (-0.5,), (2,))
         return [Hit(document.id, -float(i), reason) for i, document in enumerate(found)]
 
+    def read(self, query: str) -> str:
+        return query.replace("braed", "bread")
+
     def document(self, document_id: str) -> Document:
         if document_id not in self.documents:
             raise DataError(f"{document_id!r}: no such document")

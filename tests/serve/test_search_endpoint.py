@@ -30,6 +30,12 @@ def test_many_queries_in_their_order_and_k() -> None:
     assert found == [["d2"], [], ["d1"]]
 
 
+def test_the_answer_says_how_a_misspelt_query_was_read() -> None:
+    with client(Foods()) as http:
+        results = http.post("/search", json={"queries": ["braed", "bread"]}).json()["results"]
+    assert [result.get("read_as") for result in results] == ["bread", None]
+
+
 def test_explain_adds_the_reason() -> None:
     with client(Foods()) as http:
         answer = http.post("/search", json={"query": "rice", "explain": True}).json()

@@ -1,6 +1,7 @@
 """tsgen-mini without training: what `tsgen index` makes, as a system to compare with."""
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -20,10 +21,11 @@ class TsgenMiniConfig(StageConfig):
     n: int | None = None
     beam: int | None = None
     weights: str = Field(default_factory=weights_hash)  # what was searched with others is no use
+    preset: dict[str, Any] = Field(default_factory=lambda: dict(preset("mini")))
 
 
 def _fit(data: DataSet, config: TsgenMiniConfig, _seed: int, folder: Path) -> None:
-    tables = {name: dict(table) for name, table in preset("mini").items()}
+    tables = {name: dict(table) for name, table in config.preset.items()}
     for table, name in (("terms", "n"), ("decode", "beam")):
         if (value := getattr(config, name)) is not None:
             tables[table][name] = value

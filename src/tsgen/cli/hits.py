@@ -18,8 +18,11 @@ HIGHLIGHT = "bold yellow"
 def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) -> Group:
     """All hits of a query; `explain` adds log p of each term and |Y| after it."""
     splitter = Splitter(engine.config.terms.words)
-    keys = query_keys(query, splitter)
+    read_as = engine.read(query)
+    keys = query_keys(read_as, splitter)
     lines: list[Any] = [Text(query, style="bold")]
+    if read_as != query:
+        lines.append(Text(f"    read as: {read_as}", style="dim"))
     for rank, hit in enumerate(hits, 1):
         document = engine.document(hit.document_id)
         name = mark(document.title, keys, splitter) if document.title else Marked(document.id, ())

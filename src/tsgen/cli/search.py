@@ -46,10 +46,8 @@ def search(
     for text, hits in found:
         results_console(json).print(hits_view(opened, text, hits, explain))
     splitter = Splitter(opened.config.terms.words)
-    write_json(
-        json,
-        [
-            hits_json(text, ((hit, opened.document(hit.document_id)) for hit in hits), splitter)
-            for text, hits in found
-        ],
-    )
+    shown = []
+    for text, hits in found:
+        answers = ((hit, opened.document(hit.document_id)) for hit in hits)
+        shown.append(hits_json(text, opened.read(text), answers, splitter))
+    write_json(json, shown)

@@ -13,6 +13,8 @@ from tsgen.docids.term_set import TermSets
 from tsgen.records import Document
 from tsgen.retrieve.documents import LINES, OFFSETS, DocumentStore
 from tsgen.retrieve.where import parse
+from tsgen.terms.lexicon import FILE as LEXICON
+from tsgen.terms.lexicon import Counting, Lexicon
 
 TERMS, BASE = "terms", "base-"
 FILTERS = 64  # whose matches are remembered
@@ -36,6 +38,11 @@ class Base:
     def metadata(self) -> list[Mapping[str, Any]]:
         """Of every document."""
         return [document.metadata for document in self.documents]
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """Of every document."""
+        return Lexicon.load(self.folder)
 
     def _matching(self, where: str) -> NDArray[np.bool_]:
         """[D] whether a document's metadata passes a filter."""
@@ -62,12 +69,14 @@ def write_base(folder: Path, sets: TermSets, documents: Iterable[Document]) -> N
     """Fill an existing folder with what `Base` reads."""
     (folder / TERMS).mkdir(exist_ok=True)
     sets.save(folder / TERMS)
-    DocumentStore.write(documents, folder)
+    counting = Counting()
+    DocumentStore.write(counting.passing(documents), folder)
+    Lexicon(counting.frequencies).save(folder)
 
 
 def base_files(folder: Path) -> list[str]:
     """The names of the files that `write_base` wrote into a folder."""
-    own = [folder / LINES, folder / f"{OFFSETS}.npy"]
+    own = [folder / LINES, folder / f"{OFFSETS}.npy", folder / LEXICON]
     paths = [path for path in (*own, *(folder / TERMS).glob("*")) if path.is_file()]
     return [path.relative_to(folder).as_posix() for path in paths]
 

@@ -55,6 +55,10 @@ class Collection:
         metadata passes (see `where.py`)."""
         return self.engine.search(queries, k, beam, where)
 
+    def read(self, query: str) -> str:
+        """The query as the model is given it."""
+        return self.engine.read(query)
+
     def document(self, document_id: str) -> Document:
         """A document with its metadata; `DataError` if it is not there."""
         return self.engine.document(document_id)

@@ -3,6 +3,7 @@
 model/                        weights (safetensors), settings and tokenizer of the backbone
 terms/                        T(D) and its postings
 documents.jsonl, …offsets     ids, titles, texts and metadata, to show and to filter by
+lexicon.json                  the documents' words, to read misspelt queries by
 weights/                      what gave the documents their terms, for documents that come later
 settings.json                 how it was made and how it searches
 training/iteration-T.jsonl    learning curves
@@ -17,11 +18,13 @@ from typing import Any, Self
 import orjson
 
 from tsgen.artifact import MANIFEST, open_artifact
+from tsgen.config import StageConfig
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import as_hits
 from tsgen.decode.search import search
 from tsgen.docids.stage import KEPT, TermsConfig, terms_config
 from tsgen.errors import ArtifactError, DataError
+from tsgen.model.whole_words import whole_words
 from tsgen.records import Document, Hit
 from tsgen.retrieve.among import search_among
 from tsgen.retrieve.base import write_base
@@ -36,18 +39,26 @@ KIND = "tsgen"
 SETTINGS = "settings.json"
 
 
+class SearchConfig(StageConfig):
+    """What an engine does with a query before it generates."""
+
+    correct: bool = False
+    """A word that is in no document is read as one that is one edit away (see `terms.lexicon`)."""
+
+
 class EngineConfig(GeneratorConfig):
     """The settings of all stages."""
 
     terms: TermsConfig = TermsConfig()
     queries: QueriesConfig | None = None  # synthetic ones, to train on beside the judged
     decode: DecodeConfig = DecodeConfig(normalise="docid")
+    search: SearchConfig = SearchConfig()
 
 
 def engine_config(tables: Mapping[str, Mapping[str, Any]]) -> EngineConfig:
     """From the tables of a settings file: [terms] (and that of its weights), [queries] (if it names
-    a writer), [model], [train], [decode]. Unless told otherwise, decoding normalises p as training
-    did."""
+    a writer), [model], [train], [decode], [search]. Unless told otherwise, decoding normalises p
+    as training did."""
     train = TrainConfig.from_mapping(tables.get("train", {}), source="[train]")
     decode = {"normalise": train.softmax} | dict(tables.get("decode", {}))
     return EngineConfig(
@@ -56,7 +67,13 @@ def engine_config(tables: Mapping[str, Mapping[str, Any]]) -> EngineConfig:
         model=ModelConfig.from_mapping(tables.get("model", {}), source="[model]"),
         train=train,
         decode=DecodeConfig.from_mapping(decode, source="[decode]"),
+        search=search_config(tables),
     )
+
+
+def search_config(tables: Mapping[str, Mapping[str, Any]]) -> SearchConfig:
+    """From the table [search] of a settings file."""
+    return SearchConfig.from_mapping(tables.get("search", {}), source="[search]")
 
 
 class Engine:
@@ -84,11 +101,20 @@ class Engine:
         they were generated, their log p, and |Y| after each. `where` limits the documents to those
         whose metadata passes it (see `where.py`)."""
         sets, decode = self.generator.sets, self.config.decode.with_beam(beam)
+        queries = [self.read(query) for query in queries]
         if where is not None:
             found = search_among(self.generator, queries, k, decode, self.documents.matching(where))
         else:
             found = search(self.generator.backbone, self.generator.constraint, queries, k, decode)
         return [as_hits(hits, sets.documents, sets.vocabulary) for hits in found]
+
+    def read(self, query: str) -> str:
+        """The query as the model is given it: with `search.correct`, misspelt words corrected; a
+        word that its tokenizer has whole is not misspelt."""
+        if not self.config.search.correct:
+            return query
+        known = whole_words(self.generator.backbone.tokenizer)
+        return self.documents.lexicon.correct(query, known)
 
     def document(self, document_id: str) -> Document:
         """The document of a hit; `DataError` if there is none of that id."""

@@ -28,7 +28,7 @@ def explain(engine: Engine, document_id: str, queries: Sequence[str]) -> list[Ex
     number = engine.documents.number(document_id)
     if number is None:
         raise DataError(_unknown(engine, document_id))
-    return [_explain(engine, number, query) for query in queries]
+    return [_explain(engine, number, engine.read(query)) for query in queries]
 
 
 def _explain(engine: Engine, number: int, query: str) -> Explanation:

@@ -27,7 +27,7 @@ from tsgen.errors import ConfigError
 from tsgen.model.mini import CONFIG_FILE, ENCODER_FOLDER, WEIGHTS_FILE, MiniConfig
 from tsgen.model.shipped import tsgen_mini
 from tsgen.progress import show
-from tsgen.retrieve.engine import KIND, EngineConfig, write_engine
+from tsgen.retrieve.engine import KIND, EngineConfig, SearchConfig, search_config, write_engine
 from tsgen.terms.weights import weights_kind, weights_names
 from tsgen.train.config import MINI_FLAT, ModelConfig
 from tsgen.train.generator import Generator
@@ -41,11 +41,12 @@ class IndexConfig(StageConfig):
 
     terms: TermsConfig
     decode: DecodeConfig
+    search: SearchConfig = SearchConfig()
 
 
 def index_config(tables: Mapping[str, Mapping[str, Any]]) -> IndexConfig:
-    """From the tables of a settings file: [terms] (and that of its weights), [decode]. Weights that
-    learn from queries are refused."""
+    """From the tables of a settings file: [terms] (and that of its weights), [decode],
+    [search]. Weights that learn from queries are refused."""
     terms = terms_config(tables)
     if weights_kind(terms.weights).trains:
         others = ", ".join(name for name in weights_names() if not weights_kind(name).trains)
@@ -54,7 +55,7 @@ def index_config(tables: Mapping[str, Mapping[str, Any]]) -> IndexConfig:
             f"without training; expected one of: {others}. To train an engine, use `tsgen fit`."
         )
     decode = DecodeConfig.from_mapping(tables.get("decode", {}), source="[decode]")
-    return IndexConfig(terms=terms, decode=decode)
+    return IndexConfig(terms=terms, decode=decode, search=search_config(tables))
 
 
 def index_documents(
@@ -104,6 +105,7 @@ def make_index(data: DataSet, config: IndexConfig, model: Path, folder: Path, ca
         terms=config.terms,
         model=ModelConfig(backbone=MINI_FLAT, **_saved_config(model / CONFIG_FILE).model_dump()),
         decode=config.decode,
+        search=config.search,
     )
     write_engine(folder, generator, settings, watched_documents(data))
     keep_weights(data, config.terms, terms, folder / KEPT, 0, cache)

@@ -16,7 +16,7 @@ from tsgen.errors import ConfigError, nearest
 from tsgen.retrieve.retriever import Retriever
 from tsgen.terms.weights import weights_names
 
-STAGES = ("terms", "queries", "model", "train", "decode")
+STAGES = ("terms", "queries", "model", "train", "decode", "search")
 """Tables of a settings file that belong to no single system, beside those of the term weights."""
 
 Tables = Mapping[str, Mapping[str, Any]]

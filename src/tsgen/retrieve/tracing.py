@@ -39,6 +39,7 @@ def trace(
 ) -> Trace:
     """Search as `source` does, and write down what the search keeps and prunes."""
     engine, pool = snapshot(source, where)
+    query = engine.read(query)
     sets, constraint = engine.generator.sets, engine.generator.constraint
 
     def tracer(_config: DecodeConfig) -> Tracer:

@@ -13,6 +13,7 @@ from tsgen.records import NO_METADATA, Document
 from tsgen.retrieve.base import FILTERS, Base
 from tsgen.retrieve.store import Added, Store
 from tsgen.retrieve.where import parse
+from tsgen.terms.lexicon import Lexicon
 
 
 class View:
@@ -71,6 +72,11 @@ class View:
             if len(self._matches) < FILTERS:
                 self._matches[where] = found
         return found
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The words of all documents; of those that were put since, their terms."""
+        return self.base.lexicon.with_words(term for one in self.added for term in one.terms)
 
     @cached_property
     def _added_numbers(self) -> dict[str, int]:

@@ -52,6 +52,7 @@ def why(
     """Search as `source` does with an eye on one document; if it is lost, look for a beam that
     keeps it, up to `widest`."""
     engine, pool = snapshot(source, where)
+    query = engine.read(query)
     sets, number = engine.generator.sets, engine.number(document_id)
 
     def watcher(config: DecodeConfig) -> Watcher:

@@ -117,6 +117,7 @@ class Result(BaseModel):
     """A query and its hits, best first."""
 
     query: str
+    read_as: str | None = Field(None, description="If misspelt words were corrected.")
     hits: list[ShownHit]
 
 

@@ -44,8 +44,11 @@ async def answer(serving: Serving, asked: SearchRequest) -> list[dict[str, Any]]
 
 
 def _shown(serving: Serving, asked: SearchRequest, found: list[list[Hit]]) -> list[dict[str, Any]]:
+    read = serving.collection.read
     return [
-        hits_json(query, _with_documents(serving, hits), serving.splitter, asked.explain)
+        hits_json(
+            query, read(query), _with_documents(serving, hits), serving.splitter, asked.explain
+        )
         for query, hits in zip(asked.asked, found, strict=True)
     ]
 

@@ -34,6 +34,10 @@ class Living(Protocol):
         """At most `k` hits for each query."""
         ...
 
+    def read(self, query: str) -> str:
+        """The query as the model is given it."""
+        ...
+
     def document(self, document_id: str) -> Document:
         """One document, or a `DataError`."""
         ...

@@ -34,7 +34,8 @@ async function search() {
     const result = await api.search(asked);
     if (mine !== turn) return;
     showHits(result, { choose, ask: askWhy });
-    tell(result.hits.length ? `${count(result.hits.length, "hit")}.` : "Nothing was found.");
+    const found = result.hits.length ? `${count(result.hits.length, "hit")}.` : "Nothing was found.";
+    tell(result.read_as ? `${found} Read as “${result.read_as}”.` : found);
     const trace = await api.trace(asked);
     if (mine !== turn) return;
     showTrace(trace);

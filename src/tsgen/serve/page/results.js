@@ -4,7 +4,7 @@ import { byId, count, el, logProb, marked, words } from "./dom.js";
 
 // Which hit is chosen is told by `choose(rank)`; `ask(id)` wants to know why it was found.
 export function showHits(result, { choose, ask }) {
-  const wanted = words(result.query);
+  const wanted = words(result.read_as ?? result.query);
   const rows = result.hits.map((hit, rank) => row(hit, rank, wanted, choose, ask));
   byId("hits").replaceChildren(...rows);
   byId("results").hidden = false;

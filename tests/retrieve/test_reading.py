@@ -1,0 +1,55 @@
+"""How an engine reads a misspelt query."""
+
+from pathlib import Path
+
+import pytest
+
+from small_engine import QUERY, write_small_engine
+from tsgen.records import Document
+from tsgen.retrieve.collection import Collection
+from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.explaining import explain
+from tsgen.retrieve.tracing import trace
+from tsgen.retrieve.why import why
+
+MISSPELT = "braed flouur ovan"
+DOCUMENT = "bread/rye.md"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_small_engine(tmp_path_factory.mktemp("reading") / "engine", correct=True)
+
+
+def test_a_misspelt_query_is_answered_as_the_right_one(small: Path) -> None:
+    engine = Engine.load(small)
+    assert engine.read(MISSPELT) == QUERY
+    assert engine.search([MISSPELT]) == engine.search([QUERY])
+    assert trace(engine, MISSPELT) == trace(engine, QUERY)
+    assert why(engine, MISSPELT, DOCUMENT) == why(engine, QUERY, DOCUMENT)
+    assert explain(engine, DOCUMENT, [MISSPELT]) == explain(engine, DOCUMENT, [QUERY])
+
+
+def test_only_if_it_is_told_to(tmp_path: Path) -> None:
+    assert Engine.load(write_small_engine(tmp_path / "engine")).read(MISSPELT) == MISSPELT
+
+
+def test_words_that_the_tokenizer_has_whole_are_not_misspelt(small: Path) -> None:
+    engine = Engine.load(small)
+    assert engine.documents.lexicon.nearest("leavest") == "leaves"
+    assert engine.read("leavest") == "leaves"
+    other = Engine.load(small)
+    other.generator.backbone.tokenizer.add_tokens(["leavest"])
+    assert other.read("leavest") == "leavest"
+
+
+def test_terms_of_documents_that_were_added_are_known_and_all_words_after_compaction(
+    folder: Path,
+) -> None:
+    with Collection.open(folder) as collection:
+        lexicon = collection.engine.documents.lexicon
+        assert lexicon.nearest("marmalate") is None
+        collection.put([Document("new", "marmalade", "marmalade")])
+        assert collection.engine.documents.lexicon.nearest("marmalate") == "marmalade"
+        collection.compact()
+        assert collection.engine.documents.lexicon.nearest("marmalate") == "marmalade"
