@@ -55,7 +55,8 @@ class Lexicon:
 
     def save(self, folder: Path) -> None:
         """Write the words and their frequencies."""
-        (folder / FILE).write_bytes(orjson.dumps(self._frequencies))
+        words = orjson.dumps(self._frequencies, option=orjson.OPT_SORT_KEYS)
+        (folder / FILE).write_bytes(words)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
