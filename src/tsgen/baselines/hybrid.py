@@ -36,8 +36,8 @@ class HybridSettings(StageConfig):
     """The other systems, e.g. ["bm25", "dpr"]."""
 
     fusion: Literal["tuned", "ranks", "scores"] = "tuned"
-    """`ranks`: reciprocal rank fusion. `scores`: equal parts of the scores, each list's from 0 to
-    1. Both need no tuning. `tuned`: such scores by the weights that are best on the dev queries."""
+    """`ranks`: reciprocal rank fusion. `scores`: the sum of each list's standardised scores. Both
+    need no tuning. `tuned`: such scores with the weights that are best on the dev queries."""
 
     @property
     def parts(self) -> list[str]:

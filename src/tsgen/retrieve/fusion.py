@@ -1,15 +1,15 @@
 """Fusion: what several systems found for a query as one list.
 
-Each system s gives every document that it found a value v_s(D), and a document is ranked by
+Each system s gives every document a value v_s(D), and a document is ranked by
 
-    Σ_s w_s v_s(D),
+    Σ_s w_s v_s(D).
 
-0 being the value of what a system did not find. Two kinds of values make systems comparable whose
-scores are not (log-probabilities, BM25):
+Two kinds of values make systems comparable whose scores are not (log-probabilities, BM25):
 
-    ranks    v_s(D) = 1 / (60 + rank of D): reciprocal rank fusion; nothing to choose
-    scores   v_s(D) = (score − lowest) / (highest − lowest) within the list: how far D is ahead
-             counts, too
+    ranks    1 / (60 + rank of D), 0 if s did not find it: reciprocal rank fusion
+    scores   (score − mean) / standard deviation within the list; the lowest of them if s did not
+             find it. A system that is sure of its first document, far ahead of the others, has a
+             larger say.
 
 Weights are equal, or those of a grid that rank a sample of judged queries best.
 """
@@ -62,7 +62,9 @@ class Table:
         table = np.zeros((len(row), len(lists)))
         for system, hits in enumerate(lists):
             rows = [row[hit.document_id] for hit in hits]
-            table[rows, system] = _by_rank(hits) if values == "ranks" else _by_score(hits)
+            own, others = _by_rank(hits) if values == "ranks" else _by_score(hits)
+            table[:, system] = others
+            table[rows, system] = own
         return cls(list(row), table)
 
     def reciprocal_ranks(self, relevant: Collection[str], weights: Floats) -> Floats:
@@ -106,15 +108,19 @@ def equal_weights(systems: int) -> tuple[float, ...]:
     return (1 / systems,) * systems
 
 
-def _by_rank(hits: Sequence[Hit]) -> Floats:
-    return 1 / (RANK + np.arange(1, len(hits) + 1, dtype=np.float64))
+def _by_rank(hits: Sequence[Hit]) -> tuple[Floats, float]:
+    """The values of the hits, and that of all other documents."""
+    return 1 / (RANK + np.arange(1, len(hits) + 1, dtype=np.float64)), 0.0
 
 
-def _by_score(hits: Sequence[Hit]) -> Floats:
-    """From 1 at the highest score to 0 at the lowest; a single one, or equal ones, have 1."""
+def _by_score(hits: Sequence[Hit]) -> tuple[Floats, float]:
+    """The same; where all scores are equal, being found is what tells: 1, and −1 for others."""
     scores = np.array([hit.score for hit in hits], np.float64)
-    low, high = scores.min(initial=np.inf), scores.max(initial=-np.inf)
-    return (scores - low) / (high - low) if high > low else np.ones(len(hits))
+    deviation = scores.std() if len(scores) else 0.0
+    if deviation == 0:
+        return np.ones(len(hits)), -1.0
+    values = (scores - scores.mean()) / deviation
+    return values, float(values.min())
 
 
 def _grid(systems: int, steps: int) -> Iterator[list[int]]:
