@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self, get_args
@@ -47,6 +48,12 @@ class StageConfig(BaseModel):
         return found + detail["msg"].removeprefix("Value error, ")
 
 
+def unset(value: Any) -> bool:
+    """Whether a setting that came later is off: then it is not written (`exclude_if`), so that what
+    was made before there was such a setting is still found in the cache."""
+    return value is None or value is False
+
+
 def _fields_at(model: type[BaseModel], path: Iterable[int | str]) -> Iterable[str]:
     """The names of the settings of the model inside a model."""
     for part in path:
@@ -82,6 +89,13 @@ def _merge(into: dict[str, Any], table: Mapping[str, Any]) -> None:
             _merge(into[key], value)
         else:
             into[key] = value
+
+
+def merged(table: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with another's values over its own, tables inside them alike."""
+    result = deepcopy(dict(table))
+    _merge(result, over)
+    return result
 
 
 def read_settings(

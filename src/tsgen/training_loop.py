@@ -43,6 +43,9 @@ loss, and with the best figure so far."""
 class TrainingLoop:
     """Steps on a module until they are over or its validation figure stops rising.
 
+    With `minutes` these decide instead: the learning rates follow the time that training took, all
+    it does included, and it ends when they are over. What was interrupted has used its share.
+
     Each group of the optimizer has a `peak`, its highest learning rate. The checkpoint, the best
     weights and the learning curve are files of `folder`; in its logs are the time it took and, if
     tensorboard is there, what it shows.
@@ -58,6 +61,7 @@ class TrainingLoop:
     folder: Path
     report: Report
     since: float = field(default_factory=time.monotonic)  # when this process took it up
+    minutes: float | None = None  # in place of steps and patience
     best: float = -1.0
     _misses: int = 0
     _seconds: float = 0.0  # of the processes before this one
@@ -70,15 +74,15 @@ class TrainingLoop:
         in the module and returns the best figure of `validate()`; higher is better."""
         self.folder = agreed(self.folder)
         objective = self._accelerator.prepare_model(_Objective(self.module, loss))
-        first = self._resume(validate)
-        self.report(first, self.steps, None, self.best)
-        with Events(self.folder / LOGS, first) as events:
-            for step in range(first, self.steps):
-                if self._misses >= self.patience:
-                    break
-                self._losses.append(self._step(step, objective))
-                done = step + 1
-                due = done % self.validate_every == 0 or done == self.steps
+        done = self._resume(validate)
+        share = self._share(done)
+        self.report(done, self.steps, None, self.best)
+        with Events(self.folder / LOGS, done) as events:
+            while share < 1 and (self.minutes or self._misses < self.patience):
+                self._losses.append(self._step(done, objective, share))
+                done += 1
+                share = self._share(done)
+                due = done % self.validate_every == 0 or share >= 1
                 figure = self._validate(done, validate) if due else None
                 rates = [group["lr"] for group in self.optimizer.param_groups]
                 events.add(done, self._losses[-1], max(rates), figure)
@@ -99,11 +103,26 @@ class TrainingLoop:
         self._curve, self._seconds = progress["curve"], progress["seconds"]
         return int(progress["step"])
 
-    def _step(self, step: int, objective: torch.nn.Module) -> float:
+    def _share(self, done: int) -> float:
+        """The share of the training that is over; by time, `steps` becomes what it will come to."""
+        if self.minutes is None:
+            return done / self.steps if self.steps else 1.0
+        share = agreed(self._spent() / (60 * self.minutes))
+        if done:
+            self.steps = max(done, round(done / share))
+        return share
+
+    def _spent(self) -> float:
+        """The seconds of this process and of those before it."""
+        return self._seconds + time.monotonic() - self.since
+
+    def _step(self, step: int, objective: torch.nn.Module, share: float) -> float:
         torch.manual_seed(self.seed * 1_000_003 + step + processes.rank() * 2**32)
         self.module.train()
         for group in self.optimizer.param_groups:
-            group["lr"] = group["peak"] * schedule(step, self.steps, self.warm_up)
+            by_steps = schedule(step, self.steps, self.warm_up)
+            by_time = schedule_by_share(share, self.warm_up)
+            group["lr"] = group["peak"] * (by_time if self.minutes else by_steps)
         value = objective(step)
         self.optimizer.zero_grad(set_to_none=True)
         self._accelerator.backward(value)
@@ -128,7 +147,7 @@ class TrainingLoop:
     def _keep(self, step: int, better: bool) -> None:
         if better:
             save_weights(self.folder / BEST, self.module)
-        seconds = self._seconds + time.monotonic() - self.since
+        seconds = self._spent()
         progress: Mapping[str, Any] = {
             "step": step, "best": self.best, "misses": self._misses, "curve": self._curve,
             "seconds": seconds,
@@ -199,3 +218,10 @@ def schedule(step: int, steps: int, warm_up: float) -> float:
     """The share of the peak learning rate: linear up over the warm-up, then linear down to zero."""
     up = max(int(steps * warm_up), 1)
     return min((step + 1) / up, (steps - step) / max(steps - up, 1))
+
+
+def schedule_by_share(share: float, warm_up: float) -> float:
+    """The same by the share of the time that is over."""
+    up = share / warm_up if warm_up else 1.0
+    down = (1 - share) / (1 - warm_up) if warm_up < 1 else 1.0
+    return max(min(up, down, 1.0), 0.0)

@@ -32,7 +32,11 @@ class HFBackbone(nn.Module):
 
     def one_symbol_a_term(self, terms: Sequence[str]) -> None:
         """Write terms as one symbol each, instead of the tokenizer's pieces."""
-        self._write_words(word_pieces(self.tokenizer, terms))
+        self._write(word_pieces(self.tokenizer, terms))
+
+    def write_free_symbols(self, count: int) -> None:
+        """Write so many symbols with vectors of their own, instead of the tokenizer's pieces."""
+        self._write(count)
 
     @property
     def encoder(self) -> Any:
@@ -72,10 +76,10 @@ class HFBackbone(nn.Module):
         return other
 
     def save(self, folder: Path) -> None:
-        """Write model and tokenizer as transformers does, and the tables of the `word` spelling."""
+        """Write model and tokenizer as transformers does, and the tables of other symbols."""
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
-        if self.spelling == "word":
+        if self.symbols.outputs is not None:
             with write_beside(folder / WORDS_FILE) as beside:
                 save_file(self.symbols.state_dict(), beside)
 
@@ -83,15 +87,19 @@ class HFBackbone(nn.Module):
         """Read back the tables that `save` wrote, if it wrote any."""
         if (folder / WORDS_FILE).is_file():
             saved = load_file(folder / WORDS_FILE)
-            pieces = (saved[f"outputs.{name}"].numpy() for name in ("_offsets", "_values"))
-            self._write_words(Ragged(*pieces))
+            free = saved.get("outputs.weight")
+            if free is not None:
+                self._write(len(free))
+            else:
+                pieces = (saved[f"outputs.{name}"].numpy() for name in ("_offsets", "_values"))
+                self._write(Ragged(*pieces))
             self.symbols.load_state_dict(saved)
 
     @property
     def _device(self) -> torch.device:
         return self._parts.output.weight.device
 
-    def _write_words(self, pieces: Ragged) -> None:
+    def _write(self, pieces: Ragged | int) -> None:
         bias = self._parts.bias()
         if bias is not None:
             bias.requires_grad_(False)  # that of pieces: nothing would ever train it

@@ -11,19 +11,20 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
+from pydantic import Field
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from tsgen.artifact import write_beside
-from tsgen.config import StageConfig
+from tsgen.config import StageConfig, unset
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.errors import ArtifactError, ConfigError
 from tsgen.model.copying import Copy, Pointed
 from tsgen.model.decoder import DecoderLayer, Groups, Memory
 from tsgen.model.tree_cache import Rows, TreeCache
-from tsgen.model.vocabulary import SubwordTable, WordTable, shared, word_pieces
+from tsgen.model.vocabulary import WordTable, shared, table_of, word_pieces
 from tsgen.terms.encoder import MINILM, empty_encoder, load_encoder
 
 CONFIG_FILE = "mini.json"
@@ -49,6 +50,8 @@ class MiniConfig(StageConfig):
     decoder: Literal["sequence", "set"] = "sequence"
     """What p(next | X) knows of X: the sequence, or the set only. Then equal sets reached in
     different orders are equal hypotheses, and to merge them is exact. Needs one symbol a term."""
+    free_symbols: int | None = Field(None, ge=1, exclude_if=unset)
+    """So many symbols with vectors of their own, in place of the tokenizer's pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class Mini(nn.Module):
         encoder.pooler = None  # made for whole sentences, never used here
         self.config, self.encoder, self.tokenizer = config, encoder, tokenizer
         embeddings = encoder.get_input_embeddings()
-        self.table = SubwordTable(embeddings) if pieces is None else WordTable(embeddings, pieces)
+        self.table = table_of(embeddings, pieces if pieces is not None else config.free_symbols)
         self.start = nn.Parameter(torch.randn(width) * 0.02)
         self.positions = nn.Embedding(config.positions, width)
         nn.init.normal_(self.positions.weight, std=0.02)

@@ -1,4 +1,4 @@
-"""The output symbols of a transformers model: its own pieces, or one symbol a term.
+"""The output symbols of a transformers model: its own pieces, one symbol a term, or free ones.
 
 Symbols are read (the vectors of what was decoded) and written (the scores of what may come next).
 """
@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.model.hf_parts import Parts
-from tsgen.model.vocabulary import WordTable, shared
+from tsgen.model.vocabulary import FreeTable, WordTable, own_table, shared
 
 Vectors = tuple[Tensor, Tensor | None]  # [n, d] of symbols in the output layer, their bias [n]
 
@@ -20,11 +20,15 @@ class Symbols(nn.Module):
     """`subword`: the model's own embeddings and output layer. `word`: two tables over them, since
     what a model reads and what it writes a piece by need not be the same vectors."""
 
-    def __init__(self, parts: Parts, pieces: Ragged | None = None) -> None:
+    def __init__(self, parts: Parts, pieces: Ragged | int | None = None) -> None:
+        """Terms by their `pieces`, or so many free symbols; None: the model's own pieces."""
         super().__init__()
         self._parts = parts
-        self.inputs = None if pieces is None else WordTable(parts.embeddings, pieces)
-        self.outputs = None if pieces is None else WordTable(parts.output, pieces)
+        self.inputs: WordTable | FreeTable | None = None
+        self.outputs: WordTable | FreeTable | None = None
+        if pieces is not None:
+            self.inputs = own_table(parts.embeddings, pieces)
+            self.outputs = own_table(parts.output, pieces)
         self._selected: tuple[Tensor, Vectors] | None = None
 
     @property
@@ -51,8 +55,8 @@ class Symbols(nn.Module):
     def with_symbols(self, kept: Int32, new: Ragged) -> Self:
         """Other terms as the symbols of both tables; see `WordTable.with_symbols`."""
         other = shared(self)
-        assert self.inputs is not None
-        assert self.outputs is not None
+        assert isinstance(self.inputs, WordTable)
+        assert isinstance(self.outputs, WordTable)
         other.inputs = self.inputs.with_symbols(kept, new)
         other.outputs = self.outputs.with_symbols(kept, new)
         other._selected = None

@@ -1,8 +1,9 @@
-"""Two ways to spell a term, as the table of vectors that the decoder reads and writes.
+"""How identifiers are spelled, as the table of vectors that the decoder reads and writes.
 
 `subword`: the encoder tokenizer's pieces, tied to the encoder's own input embeddings.
 `word`: one symbol a term, its vector composed from the term's pieces through a learned map, so that
 a term never seen in training has one too:  e(t) = W · (1/n) Σ_j g_j E[piece_j].
+Free symbols: codes, each with a vector of its own.
 """
 
 from collections.abc import Sequence
@@ -74,6 +75,28 @@ class SubwordTable(nn.Module):
         """The vectors [..., d] of the encoder's tokens, less the mean of all."""
         weight = self._shared[0].weight
         return functional.embedding(tokens, weight) - weight.mean(dim=0)
+
+
+class FreeTable(nn.Module):
+    """One vector of its own for each symbol, which means nothing before training."""
+
+    def __init__(self, layer: nn.Embedding | nn.Linear, symbols: int) -> None:
+        super().__init__()
+        width, spread = layer.weight.shape[1], layer.weight.std().item()
+        self.weight = nn.Parameter(torch.randn(symbols, width) * spread)
+
+    @property
+    def size(self) -> int:
+        """The number of output symbols."""
+        return len(self.weight)
+
+    def forward(self, tokens: Tensor | None = None) -> Tensor:
+        """The vectors [..., d] of `tokens`, or of all symbols [V, d]."""
+        return self.weight if tokens is None else functional.embedding(tokens, self.weight)
+
+    def pieces(self, tokens: Tensor) -> Tensor:
+        """Zeros [..., d]: no symbol is like a word."""
+        return self.weight.new_zeros(*tokens.shape, self.weight.shape[1])
 
 
 class WordTable(nn.Module):
@@ -159,3 +182,15 @@ class WordTable(nn.Module):
         )
         vectors: Tensor = self.map(mean)
         return vectors.view(*tokens.shape, vectors.shape[-1])
+
+
+def own_table(layer: nn.Embedding | nn.Linear, symbols: Ragged | int) -> WordTable | FreeTable:
+    """The table of terms by their pieces, or of so many free symbols."""
+    return FreeTable(layer, symbols) if isinstance(symbols, int) else WordTable(layer, symbols)
+
+
+def table_of(
+    embeddings: nn.Embedding, symbols: Ragged | int | None
+) -> SubwordTable | WordTable | FreeTable:
+    """`own_table`, or the table of the tokenizer's pieces."""
+    return SubwordTable(embeddings) if symbols is None else own_table(embeddings, symbols)

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from tsgen.config import StageConfig
+from tsgen.config import StageConfig, unset
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.favourite import FavouriteConfig
 from tsgen.model.mini import MiniConfig
@@ -50,7 +50,40 @@ class PairsConfig(StageConfig):
     piece_words: int = Field(16, ge=1)
 
 
-class TrainConfig(StageConfig):
+class TrainingConfig(StageConfig):
+    """What all trainings of generators have in common, whatever their identifiers are."""
+
+    pairs: PairsConfig = PairsConfig()
+
+    validation: DecodeConfig = DecodeConfig(beam=10, normalise="docid")
+    """How validation queries are searched."""
+
+    batch_size: int = Field(64, ge=1)
+    epochs: int = Field(10, ge=0)
+
+    minutes: float | None = Field(None, gt=0, exclude_if=unset)
+    """Train for so long, validations included, whatever the epochs and the patience; the learning
+    rate follows the time. Of several iterations each has its share."""
+
+    learning_rate: float = Field(5e-4, gt=0)
+    encoder_learning_rate: float | None = Field(None, gt=0)  # None: the same
+    warm_up: float = Field(0.05, ge=0, le=1)  # share of all steps
+    weight_decay: float = Field(0.01, ge=0)
+    freeze_embeddings: bool = False
+
+    validate_every: int = Field(500, ge=1)  # steps
+    validation_queries: int = Field(200, ge=1)
+    patience: int = Field(4, ge=1)  # validations without a better M@10
+
+
+class SequenceTrainConfig(TrainingConfig):
+    """How a generator of sequences is trained."""
+
+    softmax: Literal["docid", "full"] = "docid"
+    """What p is normalised over: tokens of identifiers, or all outputs."""
+
+
+class TrainConfig(TrainingConfig):
     """How the generator is trained: Section 3.3 of the paper."""
 
     iterations: int = Field(2, ge=1)
@@ -86,23 +119,7 @@ class TrainConfig(StageConfig):
     """Only so many tokens of each target are learned; 0: all. A search over valid terms asks for no
     more once one document is left, which takes few terms."""
 
-    pairs: PairsConfig = PairsConfig()
     favourite: FavouriteConfig = FavouriteConfig()
-
-    validation: DecodeConfig = DecodeConfig(beam=10, normalise="docid")
-    """How validation queries are searched."""
-
-    batch_size: int = Field(64, ge=1)
-    epochs: int = Field(10, ge=0)
-    learning_rate: float = Field(5e-4, gt=0)
-    encoder_learning_rate: float | None = Field(None, gt=0)  # None: the same
-    warm_up: float = Field(0.05, ge=0, le=1)  # share of all steps
-    weight_decay: float = Field(0.01, ge=0)
-    freeze_embeddings: bool = False
-
-    validate_every: int = Field(500, ge=1)  # steps
-    validation_queries: int = Field(200, ge=1)
-    patience: int = Field(4, ge=1)  # validations without a better M@10
 
     @property
     def favourite_search(self) -> FavouriteConfig:

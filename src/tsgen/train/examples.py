@@ -35,9 +35,16 @@ class Validation:
 def examples(
     data: DataSet, sets: TermSets, config: PairsConfig, limit: int, seed: int
 ) -> tuple[list[Pair], Validation]:
+    """`numbered_examples` for the documents of term sets; those without a term are not learned."""
+    pairs, validation = numbered_examples(data, sets.document_numbers(), config, limit, seed)
+    return [pair for pair in pairs if len(sets.terms(pair.document))], validation
+
+
+def numbered_examples(
+    data: DataSet, numbers: Mapping[str, int], config: PairsConfig, limit: int, seed: int
+) -> tuple[list[Pair], Validation]:
     """The pairs to train on, and at most `limit` queries to validate with: those of the dev split,
-    or some that are held out of training."""
-    numbers = sets.document_numbers()
+    or some that are held out of training. `numbers` are the documents' by id."""
     asked = judged_pairs(data, "train", numbers) if "train" in data.splits else []
     if config.queries is not None:
         asked += read_pairs(Path(config.queries), numbers)
@@ -52,8 +59,7 @@ def examples(
         held_out = judged_pairs(data, "dev", numbers)
     else:
         asked, held_out = _held_out(asked, seed) if asked else ([], own)
-    pairs = [pair for pair in asked + own if len(sets.terms(pair.document))]
-    return pairs, sampled(held_out, limit, seed)
+    return asked + own, sampled(held_out, limit, seed)
 
 
 def read_pairs(path: Path, numbers: Mapping[str, int]) -> list[Pair]:

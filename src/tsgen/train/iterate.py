@@ -57,7 +57,8 @@ def train_generator(
         inputs["tsgen-mini"] = weights_hash()
     folders: list[Path] = []
     for number in range(1, config.train.iterations + 1):
-        numbered = config.train.model_copy(update={"iterations": number})
+        minutes = config.train.minutes and config.train.minutes / config.train.iterations
+        numbered = config.train.model_copy(update={"iterations": number, "minutes": minutes})
         iteration = _Iteration(data, terms, config.model, numbered, seed, folders[-1:])
         folders.append(iteration.make(inputs, cache))
         inputs["previous"] = read_manifest(folders[-1]).key

@@ -5,23 +5,57 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
-from tsgen.constrain.constraint import Int, Ragged
+from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged
 from tsgen.decode.search import search
 from tsgen.queries.pairs import Pair
-from tsgen.train.config import TrainConfig
+from tsgen.train.config import TrainConfig, TrainingConfig
 from tsgen.train.examples import Validation
-from tsgen.train.generator import Generator
-from tsgen.train.objective import Objective
+from tsgen.train.generator import Generator, TrainableBackbone
+from tsgen.train.objective import Objective, TokenObjective
 from tsgen.train.reorder import Reorder
 from tsgen.train.targets import Targets, batches
 from tsgen.training_loop import Report, TrainingLoop, shard
 
 DEPTH = 10  # validation is M@10, as in the paper
 CHARACTERS = 4  # of a query to about a token
+
+
+class Searchable(Protocol):
+    """A backbone that is searched under some constraint: what can be trained and validated."""
+
+    @property
+    def backbone(self) -> TrainableBackbone:
+        """The language model."""
+        ...
+
+    @property
+    def constraint(self) -> Constraint:
+        """What keeps generation inside the identifiers."""
+        ...
+
+    @property
+    def encoder(self) -> Any:
+        """The part that reads queries; it holds the input embeddings."""
+        ...
+
+
+class AnyTargets(Protocol):
+    """What is to be written for each pair."""
+
+    def lengths(self) -> Int:
+        """[P] tokens of each target."""
+        ...
+
+    def batch(
+        self, rows: Int, queries: Sequence[str], rng: np.random.Generator
+    ) -> tuple[Int, Bool]:
+        """The tokens [B, T] of some pairs, and where they are not padding."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +82,10 @@ def train(
     The best weights end up in the generator; `folder` holds what an interrupted call goes on from.
     `since` (of the monotonic clock) is when the work began that counts as training time.
     """
-    batch = _Batches(generator, training, config, seed)
+    spelling = generator.constraint.spelling
+    targets = Targets(spelling, training.orders, training.reorder)
+    queries = [pair.query for pair in training.pairs]
+    batch = Batches(Objective(generator, config), queries, targets, config.batch_size, seed)
     steps = batch.per_epoch * config.epochs
     return minimise(batch.loss, steps, generator, validation, config, seed, folder, report, since)
 
@@ -56,9 +93,9 @@ def train(
 def minimise(
     loss: Callable[[int], torch.Tensor],
     steps: int,
-    generator: Generator,
+    generator: Searchable,
     validation: Validation,
-    config: TrainConfig,
+    config: TrainingConfig,
     seed: int,
     folder: Path,
     report: Report,
@@ -76,23 +113,27 @@ def minimise(
         folder=folder,
         report=report,
         since=time.monotonic() if since is None else since,
+        minutes=config.minutes,
     )
     return loop.run(loss, lambda: mean_reciprocal_rank(generator, validation, config))
 
 
-class _Batches:
+class Batches:
     """The loss of each step, from (seed, step) alone."""
 
     def __init__(
-        self, generator: Generator, training: TrainingSet, config: TrainConfig, seed: int
+        self,
+        objective: TokenObjective,
+        queries: Sequence[str],
+        targets: AnyTargets,
+        size: int,
+        seed: int,
     ) -> None:
-        self._objective, self._pairs = Objective(generator, config), training.pairs
-        spelling = generator.constraint.spelling
-        self._targets = Targets(spelling, training.orders, training.reorder)
-        self._size, self._seed = config.batch_size, seed
-        queries = np.array([len(pair.query) for pair in training.pairs], dtype=np.int64)
-        self._lengths = self._targets.lengths() + queries // CHARACTERS
-        self.per_epoch = -(-len(training.pairs) // config.batch_size)
+        self._objective, self._queries, self._targets = objective, queries, targets
+        self._size, self._seed = size, seed
+        lengths = np.array([len(query) for query in queries], dtype=np.int64)
+        self._lengths = self._targets.lengths() + lengths // CHARACTERS
+        self.per_epoch = -(-len(queries) // size)
         self._epoch = lru_cache(maxsize=1)(self._new_epoch)
 
     def loss(self, step: int) -> torch.Tensor:
@@ -100,7 +141,7 @@ class _Batches:
         epoch, at = divmod(step, self.per_epoch)
         rows = shard(self._epoch(epoch)[at])
         rng = np.random.default_rng((self._seed, 1, step))
-        queries = [self._pairs[row].query for row in rows]
+        queries = [self._queries[row] for row in rows]
         return self._objective(queries, *self._targets.batch(rows, queries, rng), rng)
 
     def _new_epoch(self, epoch: int) -> list[Int]:
@@ -109,7 +150,7 @@ class _Batches:
 
 
 def mean_reciprocal_rank(
-    generator: Generator, validation: Validation, config: TrainConfig
+    generator: Searchable, validation: Validation, config: TrainingConfig
 ) -> float:
     """M@10 of the validation queries by constrained decoding with a small beam."""
     parts = generator.backbone, generator.constraint
@@ -121,7 +162,7 @@ def mean_reciprocal_rank(
     return total / max(len(validation.queries), 1)
 
 
-def _optimizer(generator: Generator, config: TrainConfig) -> torch.optim.Optimizer:
+def _optimizer(generator: Searchable, config: TrainingConfig) -> torch.optim.Optimizer:
     """AdamW; the encoder may have its own learning rate, its embeddings may stay as they are."""
     generator.encoder.get_input_embeddings().requires_grad_(not config.freeze_embeddings)
     encoder = {id(weights) for weights in generator.encoder.parameters()}

@@ -1,35 +1,67 @@
 """What training makes small: the loss of some queries and the tokens that answer them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 
-from tsgen.constrain.constraint import Bool, Int, Ragged
+from tsgen.constrain.constraint import Bool, Int, Int32, Ragged
 from tsgen.errors import ConfigError
 from tsgen.train.competitors import Competitors, valid_after
 from tsgen.train.config import TrainConfig
-from tsgen.train.generator import Generator
-from tsgen.train.loss import LOSSES
+from tsgen.train.generator import Generator, TrainableBackbone
+from tsgen.train.loss import LOSSES, seq2seq_loss
 
 
-class Objective:
-    """The loss of a batch, over the tokens that p is normalised over."""
+class TokenObjective:
+    """−log p of the tokens of a batch, over some of the model's outputs or all of them."""
+
+    def __init__(self, backbone: TrainableBackbone, symbols: Int32 | None) -> None:
+        """`symbols` are the tokens that p is normalised over; None: all."""
+        self._backbone = backbone
+        self._loss: Callable[..., torch.Tensor] = seq2seq_loss
+        self._columns = np.arange(backbone.output_size)  # token → column of the scores
+        self._symbols: Int | None = None
+        if symbols is not None:
+            self._symbols = self._numbered(symbols.astype(np.int64))
+
+    def __call__(
+        self,
+        queries: Sequence[str],
+        tokens: Int,
+        mask: Bool,
+        rng: np.random.Generator,  # noqa: ARG002 - others draw
+    ) -> torch.Tensor:
+        """The loss of queries and their targets: `tokens` [B, T], which are no padding where
+        `mask` [B, T]."""
+        device = next(self._backbone.parameters()).device
+        targets = torch.from_numpy(tokens).to(device)
+        over = None if self._symbols is None else torch.from_numpy(self._symbols).to(device)
+        scores = self._backbone(queries, targets, over)  # [B, T, symbols]
+        columns = torch.from_numpy(self._columns[tokens]).to(device)
+        return self._loss(scores, columns, torch.from_numpy(mask).to(device))
+
+    def _numbered(self, symbols: Int) -> Int:
+        """These tokens, after numbering them as columns."""
+        self._columns[symbols] = np.arange(len(symbols))
+        return symbols
+
+
+class Objective(TokenObjective):
+    """The loss of a batch of term sets, over the tokens that p is normalised over."""
 
     def __init__(self, generator: Generator, config: TrainConfig) -> None:
         spelling = generator.constraint.spelling
         _check(config, one_token_a_term=len(spelling.tokens) == len(spelling))
-        self._backbone, self._loss = generator.backbone, LOSSES[config.loss]
+        over_all = config.softmax != "docid" or config.other_documents
+        super().__init__(generator.backbone, None if over_all else generator.constraint.alphabet)
+        self._loss = LOSSES[config.loss]
         self._spelling, self._valid = spelling, config.softmax == "valid"
         self._competitors: Competitors | None = None
         if config.other_documents:
             others = min(config.other_documents, len(generator.sets))
             self._competitors = Competitors(generator.sets, others, config.near_documents)
         self._first = config.first_tokens or None
-        self._columns = np.arange(generator.backbone.output_size)  # token → column of the scores
-        self._symbols: Int | None = None
-        if config.softmax == "docid" and not self._competitors:
-            self._symbols = self._numbered(generator.constraint.alphabet.astype(np.int64))
 
     def __call__(
         self, queries: Sequence[str], tokens: Int, mask: Bool, rng: np.random.Generator
@@ -54,11 +86,6 @@ class Objective:
         """Those of the batch and of some other documents."""
         others = self._spelling.sequence(np.unique(drawn.values))
         return np.unique(np.concatenate((tokens.ravel(), others)))
-
-    def _numbered(self, symbols: Int) -> Int:
-        """These tokens, after numbering them as columns."""
-        self._columns[symbols] = np.arange(len(symbols))
-        return symbols
 
 
 def _check(config: TrainConfig, one_token_a_term: bool) -> None:
