@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from tsgen.cli.add import add
+from tsgen.cli.calibrate import calibrate
 from tsgen.cli.common import console, output
 from tsgen.cli.compact import compact
 from tsgen.cli.compare import compare
@@ -22,6 +23,7 @@ from tsgen.cli.index import index
 from tsgen.cli.inspect import inspect
 from tsgen.cli.mcp import mcp
 from tsgen.cli.pretrain import pretrain
+from tsgen.cli.pruned import pruned
 from tsgen.cli.queries import queries
 from tsgen.cli.remove import remove
 from tsgen.cli.search import search
@@ -47,6 +49,7 @@ VERBS = (
     search,
     explain,
     why,
+    pruned,
     mcp,
     serve,
     add,
@@ -55,6 +58,7 @@ VERBS = (
     compact,
     compare,
     evaluate,
+    calibrate,
     data,
     split,
     queries,

@@ -22,9 +22,9 @@ def why_view(why: Why) -> Group:
     parts: list[RenderableType] = [Text(verdict(why), style="bold")]
     parts.append(Text(f"its terms: {', '.join(why.terms)}", style="dim"))
     if why.standings:
-        parts += ["", _places(why.standings)]
+        parts += ["", places_table(why.standings)]
     if why.fall is not None:
-        parts += ["", *_fall(why.fall)]
+        parts += ["", *fall_lines(why.fall)]
         parts.append(Text(remedy(why)))
     return Group(*parts)
 
@@ -50,7 +50,8 @@ def remedy(why: Why) -> str:
     return "No beam would have found it."
 
 
-def _places(standings: tuple[Standing, ...]) -> Table:
+def places_table(standings: tuple[Standing, ...]) -> Table:
+    """The places of the best of a document's hypotheses, step by step."""
     table = Table("step", "place", "its best terms", "score", "worst kept", box=None)
     for step, one in enumerate(standings, 1):
         place = f"{one.place} of {one.kept}"
@@ -59,7 +60,8 @@ def _places(standings: tuple[Standing, ...]) -> Table:
     return table
 
 
-def _fall(fall: Fall) -> list[Text]:
+def fall_lines(fall: Fall) -> list[Text]:
+    """Where a document fell out, and what was better."""
     if not fall.step:
         return []
     lines = [Text(f"step {fall.step}: ", style="bold") + _scored(fall.terms, fall.score)]

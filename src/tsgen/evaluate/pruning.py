@@ -1,0 +1,197 @@
+"""False pruning: how many right documents the beam loses, and at which step.
+
+A document is lost at step t if some hypothesis led to it before and none does after, and it was not
+found. The paper's Figure 1 is one such loss; here they are counted over a test set, for term sets
+and for sequences, with the same beam.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tsgen.constrain.constraint import Int
+from tsgen.corpus.dataset import DataSet
+from tsgen.decode.moment import Moment
+from tsgen.decode.search import search
+from tsgen.decode.watch_sequence import END
+from tsgen.evaluate.plots import line_plot
+from tsgen.evaluate.schemes import Scheme
+from tsgen.evaluate.tables import Column, Row, Table
+from tsgen.progress import show
+
+PIECE = 64  # queries between two reports of progress
+Pair = tuple[str, str]
+"""A query's text and the id of a document that answers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prunings:
+    """For each pair the step at which its document was lost, 0 where it was found."""
+
+    scheme: str
+    beam: int
+    longest: int  # units of the longest identifier
+    steps: Int  # [P]
+
+    @property
+    def lost(self) -> Int:
+        """[longest] how many documents were lost at each step."""
+        return np.bincount(self.steps, minlength=self.longest + 1)[1:]
+
+    @property
+    def share(self) -> float:
+        """Of the right documents that were lost."""
+        return float((self.steps > 0).mean()) if len(self.steps) else 0.0
+
+
+@dataclass(frozen=True)
+class PruningCounts:
+    """The false prunings of several schemes on the same pairs."""
+
+    title: str
+    schemes: Sequence[Prunings]
+
+    @cached_property
+    def last(self) -> int:
+        """The last step at which some scheme lost a document."""
+        return max(int(one.steps.max(initial=0)) for one in self.schemes)
+
+    def table(self) -> Table:
+        """A row for each scheme: losses at every step, and in all."""
+        columns = [Column(f"step {step}", None) for step in range(1, self.last + 1)]
+        rows = [
+            Row(one.scheme, [*_padded(one.lost, self.last), int(one.lost.sum()), 100 * one.share])
+            for one in self.schemes
+        ]
+        ends = [Column("lost", "low"), Column("% lost", "low", 1)]
+        return Table([*columns, *ends], rows, self.title, self._notes(), label="DocIDs")
+
+    def _notes(self) -> dict[str, str]:
+        first = self.schemes[0]
+        notes = {
+            "false pruning": "right documents that no hypothesis in the beam leads to any more",
+            "pairs": f"{len(first.steps):,} of a query and a right document",
+            "beam": ", ".join(dict.fromkeys(str(one.beam) for one in self.schemes)),
+        }
+        for one in self.schemes[1:]:
+            kept, other = first.steps == 0, one.steps == 0
+            notes[f"only {first.scheme} keeps, against {one.scheme}"] = f"{(kept & ~other).sum():,}"
+            notes[f"only {one.scheme} keeps, against {first.scheme}"] = f"{(other & ~kept).sum():,}"
+        return notes
+
+    def as_json(self) -> dict[str, Any]:
+        """All figures; steps of each pair, so that other questions can be asked."""
+        return {
+            "title": self.title,
+            "notes": self._notes(),
+            "schemes": [
+                {
+                    "scheme": one.scheme,
+                    "beam": one.beam,
+                    "pairs": len(one.steps),
+                    "lost_at_step": one.lost.tolist(),
+                    "lost": int(one.lost.sum()),
+                    "share_lost": one.share,
+                    "step_of_pair": one.steps.tolist(),
+                }
+                for one in self.schemes
+            ],
+        }
+
+    def plot(self, path: Path) -> None:
+        """The share of right documents lost so far, step by step, as PNG or SVG."""
+        series = {one.scheme: self._lost_so_far(one) for one in self.schemes}
+        line_plot(path, series, title=self.title, x="step", y="% of right documents lost")
+
+    def _lost_so_far(self, one: Prunings) -> tuple[Int, Any]:
+        lost = np.cumsum([0, *_padded(one.lost, self.last)])
+        return np.arange(self.last + 1), 100 * lost / max(len(one.steps), 1)
+
+
+def _padded(values: Int, size: int) -> list[int]:
+    return [*values[:size].tolist(), *[0] * (size - len(values))]
+
+
+def judged(data: DataSet, split: str, limit: int | None = None) -> list[Pair]:
+    """The pairs of a split's judgments, of its first `limit` queries."""
+    queries, judgments = data.queries(), islice(data.judgments(split).items(), limit)
+    return [
+        (queries[query].text, document)
+        for query, grades in judgments
+        for document, grade in grades.items()
+        if grade > 0
+    ]
+
+
+def count_prunings(title: str, schemes: Sequence[Scheme], pairs: Sequence[Pair]) -> PruningCounts:
+    """Search for every query with every scheme, with an eye on the right documents."""
+    return PruningCounts(title, [_prunings(scheme, pairs) for scheme in schemes])
+
+
+def _prunings(scheme: Scheme, pairs: Sequence[Pair]) -> Prunings:
+    wanted: dict[str, list[int]] = {}
+    for query, document in pairs:
+        wanted.setdefault(query, []).append(scheme.number(document))
+    queries, lost = list(wanted), {}
+    for start in range(0, len(queries), PIECE):
+        show(f"false pruning, {scheme.name}: queries", start, len(queries))
+        together = queries[start : start + PIECE]
+        survival = Survival(scheme, [wanted[query] for query in together])
+        parts = scheme.backbone, scheme.constraint, together, scheme.config.beam, scheme.config
+        search(*parts, observer=survival)
+        lost.update({(together[query], d): step for (query, d), step in survival.steps.items()})
+    steps = np.array([lost[query, scheme.number(d)] for query, d in pairs], dtype=np.int64)
+    return Prunings(scheme.name, scheme.config.beam, scheme.constraint.longest, steps)
+
+
+class Survival:
+    """Observes a search over many queries, each with some documents in mind."""
+
+    def __init__(self, scheme: Scheme, wanted: Sequence[Sequence[int]]) -> None:
+        self._scheme, self._wanted = scheme, wanted
+        self._first = self._asked = 0  # the first query of this batch, and of the next
+        self._alive: dict[tuple[int, int], Int] = {}  # the rows that lead to the document
+        self.steps = {(query, d): 0 for query, documents in enumerate(wanted) for d in documents}
+
+    def step(self, moment: Moment) -> None:
+        """Called by the search."""
+        if moment.number == 1:
+            self._begin(len(moment.bar))
+        parent = moment.live.row[moment.closed.kept.origin]
+        found = moment.closed.found.take(moment.chosen.counted)
+        owner = moment.closed.kept.query[moment.chosen.counted]
+        owner = np.repeat(owner, np.diff(found.offsets))
+        complete = set(zip(owner.tolist(), found.values.tolist(), strict=True))
+        for (query, document), before in list(self._alive.items()):
+            rows = self._leading(moment, parent, before, document)
+            if (query - self._first, document) in complete:
+                del self._alive[query, document]
+            elif not len(rows):
+                del self._alive[query, document]
+                self.steps[query, document] = moment.number
+            else:
+                self._alive[query, document] = rows
+
+    def _begin(self, queries: int) -> None:
+        """A new batch: each query's row is that of the empty prefix."""
+        self._first, self._asked = self._asked, self._asked + queries
+        self._alive = {
+            (query, document): np.array([query - self._first])
+            for query in range(self._first, self._asked)
+            for document in self._wanted[query]
+        }
+
+    def _leading(self, moment: Moment, parent: Int, before: Int, document: int) -> Int:
+        """The rows that go on, grew from rows that led to the document, and still do."""
+        on = moment.chosen.on
+        own, unit = on[np.isin(parent[on], before)], moment.closed.unit
+        identifier = [*self._scheme.constraint.identifier(document), END]
+        if self._scheme.ordered:
+            identifier = identifier[moment.number - 1 :][:1]
+        leading: Int = own[np.isin(unit[own], identifier)]
+        return leading
