@@ -1,7 +1,7 @@
 """How long a query takes without training: tsgen-mini at beam 10 and by its set prior alone, beside
 BM25 and a dense search with MiniLM, one query at a time on one thread, in one run.
 
-    python benchmarks/latency.py DATA [--queries 200] [--out docs/results]
+    python benchmarks/latency.py [DATA] [--queries 200] [--out docs/results]
 
 The engine is made first, by the preset `mini`; how long that takes is in the table's notes.
 """
@@ -34,7 +34,7 @@ K = 10
 def main() -> None:
     """Make the systems, time them in turn, print and write."""
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument("data")
+    parser.add_argument("data", nargs="?", default="stdlib:")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     options = parser.parse_args()
