@@ -11,8 +11,12 @@ from tsgen.constrain.postings import PostingsConstraint
 from tsgen.constrain.trie import SequenceTrie
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.plan import plan
+from tsgen.decode.rescore import FLATTENED
 from tsgen.decode.search import search, search_by_prior
+from tsgen.docids.spelling import words
+from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
+from tsgen.records import TermSet
 
 WORDS = word_corpus([(0, 1), (1, 2), (3,), (0, 1), (2, 3, 0)])
 PIECES = subword_corpus([(0, 1), (1, 2), (2,)], [(0,), (0, 1), (2, 3, 3)])
@@ -45,6 +49,22 @@ def test_prior_by_its_definition(corpus: Corpus, how: str) -> None:
     np.testing.assert_allclose(
         [hit.score for hit in found], [total[d] for d in expected], rtol=1e-5
     )
+
+
+def test_the_prior_that_counts_weights() -> None:
+    rows = [TermSet("a", ("x", "y"), (3.0, 1.0)), TermSet("b", ("z", "x"), (1.0, 1.0))]
+    sets = TermSets.of(rows)
+    backbone = ToyBackbone(len(sets.vocabulary))
+    constraint = PostingsConstraint(sets, words(len(sets.vocabulary)))
+    logits = backbone.row("q", ()).astype(np.float64)
+    p = dict(zip(sets.vocabulary, np.exp(logits) / np.exp(logits).sum(), strict=True))
+    u = 1 / FLATTENED
+    meant = {0: 0.75 * p["x"] ** u + 0.25 * p["y"] ** u, 1: (p["z"] ** u + p["x"] ** u) / 2}
+    (found,) = search_by_prior(backbone, constraint, ["q"], 2, DecodeConfig(prior="meant"))
+    assert {hit.document: hit.score for hit in found} == pytest.approx(meant)
+    assert [hit.document for hit in found] == sorted(meant, key=lambda d: -meant[d])
+    with pytest.raises(ConfigError, match=r"'meant'.*set decode.prior=matched"):
+        search(backbone, constraint, ["q"], 2, DecodeConfig(prior="meant", look_ahead=1.0))
 
 
 def test_pool_is_the_best_of_the_prior() -> None:

@@ -83,6 +83,7 @@ def _check_saving(one: Generator, folder: Path) -> None:
     "changes",
     [
         {"loss": "any_remaining", "order": "random"},
+        {"ranking": 4.0, "other_documents": 8},
         {"softmax": "full", "freeze_embeddings": True, "encoder_learning_rate": 2e-3},
     ],
 )
@@ -106,3 +107,5 @@ def test_frozen_embeddings_stay(tmp_path: Path) -> None:
 def test_any_remaining_needs_one_token_a_term(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'any_remaining' needs one token a term"):
         trained("t5", tmp_path, loss="any_remaining")
+    with pytest.raises(ConfigError, match=r"train.ranking = 2.0 needs one token a term"):
+        trained("t5", tmp_path, ranking=2.0)

@@ -17,6 +17,7 @@ from tsgen.constrain.frontier import SetFrontier
 from tsgen.constrain.kernel import fixed
 from tsgen.constrain.keys import Keys, first_equal, member_keys
 from tsgen.constrain.remembered import Remembered
+from tsgen.constrain.shares import shares_of
 from tsgen.constrain.spelled import Entries, next_tokens
 from tsgen.constrain.term_index import (
     TermSetArrays,
@@ -82,14 +83,10 @@ class PostingsConstraint:
         """T(D) of every document, heaviest first."""
         return Ragged(self._offsets, self._terms)
 
-    def weights_of(self, document: int) -> NDArray[np.float64]:
-        """The weights of T(D), heaviest first, with sum 1; equal ones if none were kept."""
-        start, end = self._offsets[document], self._offsets[document + 1]
-        if self._weights is None or not self._weights[start:end].any():
-            return np.full(end - start, 1 / max(end - start, 1))
-        weights = self._weights[start:end].astype(np.float64)
-        shares: NDArray[np.float64] = weights / weights.sum()
-        return shares
+    @cached_property
+    def shares(self) -> NDArray[np.float32]:
+        """Beside the terms of `term_sets`: each document's weights with sum 1."""
+        return shares_of(self._offsets, self._weights)
 
     @cached_property
     def alphabet(self) -> Int32:

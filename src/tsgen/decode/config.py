@@ -49,7 +49,7 @@ class DecodeConfig(StageConfig):
     """λ: how much the weights of a document's terms count when what was found is put in order (see
     `rescore`); 0: not at all, as in the paper. Needs term sets."""
 
-    prior: Literal["mean", "sum", "matched"] = "matched"
+    prior: Literal["mean", "sum", "matched", "meant"] = "matched"
     """How the set prior adds up a document's terms (see `plan`)."""
 
     def with_beam(self, beam: int | None) -> Self:

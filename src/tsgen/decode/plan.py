@@ -4,7 +4,8 @@ One decoder step gives log p of every term; a document's prior adds up its terms
 - `mean`: (1/|T(D)|) Σ log p(t)
 - `sum`: Σ log p(t), the likelihood of the set if terms were drawn independently
 - `matched`: Σ log(1 + max(0, log p(t) + log V)), which counts only terms that are likelier than one
-  of V equally likely outputs, so that unmatched terms do not drown the matched ones.
+  of V equally likely outputs, so that unmatched terms do not drown the matched ones;
+- `meant`: Σ ŵ_D(t) p(t)^{1/u}, in which heavy terms count more (see `rescore`).
 
 A term of several tokens has the mean log p of its tokens, without the terminator that all terms end
 with. The prior ranks documents by itself, limits a search to the best documents (a pool), or tells
@@ -23,8 +24,10 @@ from tsgen.constrain.frontier import SetFrontier
 from tsgen.constrain.kernel import kernel
 from tsgen.constrain.postings import PostingsConstraint
 from tsgen.decode.found import Found
+from tsgen.decode.rescore import FLATTENED
 from tsgen.decode.select import Float
 from tsgen.docids.spelling import Spelling
+from tsgen.errors import ConfigError
 from tsgen.model.backbone import Backbone
 
 Float32 = NDArray[np.float32]
@@ -57,6 +60,11 @@ class Plan:
 
     def look_ahead(self, weight: float) -> "LookAhead":
         """What the best document that each row can still lead to will add."""
+        if self.how == "meant":
+            raise ConfigError(
+                "decode.prior = 'meant' does not say what a term adds whatever the document, as "
+                "decode.look_ahead needs; set decode.prior=matched or decode.look_ahead=0."
+            )
         tried = np.stack([_largest(row, TRIED) for row in self.sums])
         return LookAhead(self, tried, weight)
 
@@ -87,8 +95,11 @@ def plan(
     terms = term_log_probs(backbone, constraint, hidden)
     if how == "matched":
         terms = np.log1p(np.maximum(0, terms + np.log(backbone.output_size))).astype(np.float32)
+    elif how == "meant":
+        terms = np.exp(terms / FLATTENED)
     sets = constraint.term_sets
-    sums = _sums(sets.offsets, sets.values, np.ascontiguousarray(terms.T))
+    shares = constraint.shares if how == "meant" else np.ones(len(sets.values), np.float32)
+    sums = _sums(sets.offsets, sets.values, shares, np.ascontiguousarray(terms.T))
     return Plan(constraint, terms, sums, how)
 
 
@@ -123,8 +134,8 @@ def _term_log_probs(log_probs: Float32, spelling: Spelling) -> Float32:
 
 
 @kernel
-def _sums(offsets: Int, terms: Int32, values: Float32) -> Float32:
-    """[Q, D] Σ over each document's terms of values [T, Q]."""
+def _sums(offsets: Int, terms: Int32, shares: Float32, values: Float32) -> Float32:
+    """[Q, D] Σ over each document's terms of its share · values [T, Q]."""
     queries = values.shape[1]
     sums = np.zeros((queries, len(offsets) - 1), dtype=np.float32)
     total = np.zeros(queries, dtype=np.float32)
@@ -132,7 +143,7 @@ def _sums(offsets: Int, terms: Int32, values: Float32) -> Float32:
         total[:] = 0
         for j in range(offsets[document], offsets[document + 1]):
             for q in range(queries):
-                total[q] += values[terms[j], q]
+                total[q] += shares[j] * values[terms[j], q]
         for q in range(queries):
             sums[q, document] = total[q]
     return sums

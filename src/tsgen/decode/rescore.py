@@ -41,6 +41,7 @@ def rescore(
 
 def _meant(document: int, log_probs: NDArray[np.float32], constraint: PostingsConstraint) -> float:
     """log Σ ŵ_D(t) p(t | Q)^{1/u}."""
-    terms, weights = constraint.term_sets.row(document), constraint.weights_of(document)
-    flat = log_probs[terms].astype(np.float64) / FLATTENED
-    return float(np.log(weights @ np.exp(flat - flat.max())) + flat.max())
+    sets = constraint.term_sets
+    span = slice(*sets.offsets[document : document + 2])
+    flat = log_probs[sets.values[span]].astype(np.float64) / FLATTENED
+    return float(np.log(constraint.shares[span] @ np.exp(flat - flat.max())) + flat.max())

@@ -23,12 +23,16 @@ class Competitors:
     others: int
     near: int
 
-    def draw(self, targets: Int, rng: np.random.Generator) -> Ragged:
-        """The term sets of documents for a batch with `targets` [B, T]."""
+    def draw(self, targets: Int, rng: np.random.Generator) -> Int:
+        """Documents for a batch with `targets` [B, T], ascending."""
         documents = [rng.integers(len(self.sets), size=self.others)]
         documents += [self._near(target, rng) for target in targets] if self.near else []
+        return np.unique(np.concatenate(documents))
+
+    def terms(self, documents: Int) -> Ragged:
+        """The term sets of some documents."""
         every = Ragged(self.sets.doc_offsets.astype(np.int64), self.sets.doc_terms)
-        return every.take(np.unique(np.concatenate(documents)))
+        return every.take(documents)
 
     def _near(self, target: Int, rng: np.random.Generator) -> Int:
         """Documents with the target's first term, half of them with its second, too, if any are."""

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -85,7 +85,9 @@ def train(
     spelling = generator.constraint.spelling
     targets = Targets(spelling, training.orders, training.reorder)
     queries = [pair.query for pair in training.pairs]
-    batch = Batches(Objective(generator, config), queries, targets, config.batch_size, seed)
+    documents = np.array([pair.document for pair in training.pairs], dtype=np.int64)
+    objective = Objective(generator, config, documents)
+    batch = Batches(objective, queries, targets, config.batch_size, seed)
     steps = batch.per_epoch * config.epochs
     return minimise(batch.loss, steps, generator, validation, config, seed, folder, report, since)
 
@@ -100,8 +102,10 @@ def minimise(
     folder: Path,
     report: Report,
     since: float | None = None,
+    figure: Callable[[], float] | None = None,
 ) -> float:
-    """`train` for the loss of each step, however it comes about."""
+    """`train` for the loss of each step, however it comes about. `figure` validates in place of a
+    search that finds documents under the generator's constraint."""
     loop = TrainingLoop(
         generator.backbone,
         _optimizer(generator, config),
@@ -115,7 +119,8 @@ def minimise(
         since=time.monotonic() if since is None else since,
         minutes=config.minutes,
     )
-    return loop.run(loss, lambda: mean_reciprocal_rank(generator, validation, config))
+    by_search = partial(mean_reciprocal_rank, generator, validation, config)
+    return loop.run(loss, figure or by_search)
 
 
 class Batches:
@@ -142,7 +147,7 @@ class Batches:
         rows = shard(self._epoch(epoch)[at])
         rng = np.random.default_rng((self._seed, 1, step))
         queries = [self._queries[row] for row in rows]
-        return self._objective(queries, *self._targets.batch(rows, queries, rng), rng)
+        return self._objective(queries, *self._targets.batch(rows, queries, rng), rows, rng)
 
     def _new_epoch(self, epoch: int) -> list[Int]:
         rng = np.random.default_rng((self._seed, 0, epoch))
@@ -155,9 +160,14 @@ def mean_reciprocal_rank(
     """M@10 of the validation queries by constrained decoding with a small beam."""
     parts = generator.backbone, generator.constraint
     found = search(*parts, validation.queries, DEPTH, config.validation)
+    return mean_of_ranks([[hit.document for hit in hits] for hits in found], validation)
+
+
+def mean_of_ranks(found: Sequence[Sequence[int]], validation: Validation) -> float:
+    """The mean over queries of 1 / the rank of the first right document among those found."""
     total = 0.0
-    for hits, answers in zip(found, validation.answers, strict=True):
-        ranks = (rank for rank, hit in enumerate(hits, 1) if hit.document in answers)
+    for documents, answers in zip(found, validation.answers, strict=True):
+        ranks = (rank for rank, document in enumerate(documents, 1) if document in answers)
         total += 1 / next(ranks, np.inf)
     return total / max(len(validation.queries), 1)
 

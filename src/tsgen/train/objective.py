@@ -11,6 +11,7 @@ from tsgen.train.competitors import Competitors, valid_after
 from tsgen.train.config import TrainConfig
 from tsgen.train.generator import Generator, TrainableBackbone
 from tsgen.train.loss import LOSSES, seq2seq_loss
+from tsgen.train.ranking import Ranking
 
 
 class TokenObjective:
@@ -30,10 +31,11 @@ class TokenObjective:
         queries: Sequence[str],
         tokens: Int,
         mask: Bool,
-        rng: np.random.Generator,  # noqa: ARG002 - others draw
+        rows: Int,  # noqa: ARG002 - others look their documents up, and draw some
+        rng: np.random.Generator,  # noqa: ARG002
     ) -> torch.Tensor:
         """The loss of queries and their targets: `tokens` [B, T], which are no padding where
-        `mask` [B, T]."""
+        `mask` [B, T], those of the pairs `rows` [B]."""
         device = next(self._backbone.parameters()).device
         targets = torch.from_numpy(tokens).to(device)
         over = None if self._symbols is None else torch.from_numpy(self._symbols).to(device)
@@ -50,37 +52,49 @@ class TokenObjective:
 class Objective(TokenObjective):
     """The loss of a batch of term sets, over the tokens that p is normalised over."""
 
-    def __init__(self, generator: Generator, config: TrainConfig) -> None:
+    def __init__(self, generator: Generator, config: TrainConfig, documents: Int) -> None:
+        """`documents` [P] are those of all pairs."""
         spelling = generator.constraint.spelling
         _check(config, one_token_a_term=len(spelling.tokens) == len(spelling))
         over_all = config.softmax != "docid" or config.other_documents
         super().__init__(generator.backbone, None if over_all else generator.constraint.alphabet)
-        self._loss = LOSSES[config.loss]
+        self._loss, self._documents = LOSSES[config.loss], documents
         self._spelling, self._valid = spelling, config.softmax == "valid"
         self._competitors: Competitors | None = None
         if config.other_documents:
             others = min(config.other_documents, len(generator.sets))
             self._competitors = Competitors(generator.sets, others, config.near_documents)
+        self._ranking = Ranking(generator.constraint, config.ranking) if config.ranking else None
         self._first = config.first_tokens or None
 
     def __call__(
-        self, queries: Sequence[str], tokens: Int, mask: Bool, rng: np.random.Generator
+        self, queries: Sequence[str], tokens: Int, mask: Bool, rows: Int, rng: np.random.Generator
     ) -> torch.Tensor:
         """The loss of queries and their targets: `tokens` [B, T], which are no padding where
-        `mask` [B, T]."""
-        drawn = self._competitors.draw(tokens, rng) if self._competitors else None
+        `mask` [B, T], those of the pairs `rows` [B]."""
+        others, drawn = None, None
+        if self._competitors is not None:
+            others = self._competitors.draw(tokens, rng)
+            drawn = self._competitors.terms(others)
         symbols = self._symbols if drawn is None else self._numbered(self._tokens(tokens, drawn))
         device = next(self._backbone.parameters()).device
         first = torch.from_numpy(tokens[:, : self._first]).to(device)
         over = None if symbols is None else torch.from_numpy(symbols).to(device)
         scores = self._backbone(queries, first, over)  # [B, K, symbols]
         columns = self._columns[tokens]
+        ranked = self._rank(scores[:, 0], rows, others)
         if self._valid and drawn is not None:
             known = Ragged(drawn.offsets, self._columns[drawn.values].astype(np.int32))
             valid = valid_after(columns, mask, known, *scores.shape[:0:-1])
             scores = scores.masked_fill(~torch.from_numpy(valid).to(device), -torch.inf)
         places = torch.from_numpy(columns).to(device)
-        return self._loss(scores, places, torch.from_numpy(mask).to(device))
+        return ranked + self._loss(scores, places, torch.from_numpy(mask).to(device))
+
+    def _rank(self, scores: torch.Tensor, rows: Int, others: Int | None) -> torch.Tensor:
+        """The loss of the documents' ranking by the scores [B, symbols] of the first step."""
+        if self._ranking is None or others is None:
+            return scores.new_zeros(())
+        return self._ranking(scores, self._columns, self._documents[rows], others)
 
     def _tokens(self, tokens: Int, drawn: Ragged) -> Int:
         """Those of the batch and of some other documents."""
@@ -93,6 +107,7 @@ def _check(config: TrainConfig, one_token_a_term: bool) -> None:
     by_term = {
         "train.loss = 'any_remaining'": (config.loss == "any_remaining", "train.loss=seq2seq"),
         "train.softmax = 'valid'": (config.softmax == "valid", "train.softmax=docid"),
+        f"train.ranking = {config.ranking}": (bool(config.ranking), "leave it out"),
     }
     for what, (wanted, instead) in by_term.items():
         if wanted and not one_token_a_term:
@@ -105,8 +120,9 @@ def _check(config: TrainConfig, one_token_a_term: bool) -> None:
             f"train.other_documents = {config.other_documents} with train.softmax = 'full', "
             "which is over all outputs; set train.softmax=docid or train.other_documents=0."
         )
-    if not config.other_documents and (config.softmax == "valid" or config.near_documents):
+    drawn = config.softmax == "valid" or config.near_documents or config.ranking
+    if drawn and not config.other_documents:
         raise ConfigError(
-            "train.softmax = 'valid' and train.near_documents are about documents drawn for a "
-            "batch, but train.other_documents = 0; set train.other_documents=256."
+            "train.softmax = 'valid', train.near_documents and train.ranking are about documents "
+            "drawn for a batch, but train.other_documents = 0; set train.other_documents=256."
         )

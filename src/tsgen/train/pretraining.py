@@ -130,8 +130,9 @@ class _Stream:
     def __init__(
         self, generator: Generator, stream: PseudoPairs, config: TrainConfig, seed: int
     ) -> None:
-        self._objective, self._stream = Objective(generator, config), stream
-        every = weight_order(generator.sets, np.arange(len(generator.sets)))
+        documents = np.arange(len(generator.sets))
+        self._objective, self._stream = Objective(generator, config, documents), stream
+        every = weight_order(generator.sets, documents)
         order = reorder(config.order, generator.sets)
         self._targets = Targets(generator.constraint.spelling, every, order)
         self._size, self._seed = config.batch_size, seed
@@ -143,4 +144,5 @@ class _Stream:
         rng = np.random.default_rng((self._seed, 1, step))
         queries = [pair.query for pair in pairs]
         documents = np.array([pair.document for pair in pairs])
-        return self._objective(queries, *self._targets.batch(documents, queries, rng), rng)
+        targets = self._targets.batch(documents, queries, rng)
+        return self._objective(queries, *targets, documents, rng)

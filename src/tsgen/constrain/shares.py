@@ -1,0 +1,19 @@
+"""The weights of a document's terms as shares of the whole."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsgen.constrain.constraint import Int
+
+
+def shares_of(offsets: Int, weights: NDArray[np.floating] | None) -> NDArray[np.float32]:
+    """[E] the weights of documents, one after the other as `offsets` [D + 1] say, each document's
+    with sum 1; equal ones where none were kept."""
+    sizes = np.diff(offsets)
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    kept = np.zeros(len(owner)) if weights is None else weights
+    sums = np.bincount(owner, kept, len(sizes))
+    none = sums == 0
+    kept = np.where(none[owner], 1.0, kept)
+    shares: NDArray[np.float32] = (kept / np.where(none, sizes, sums)[owner]).astype(np.float32)
+    return shares

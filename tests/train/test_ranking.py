@@ -1,0 +1,59 @@
+"""The loss that orders documents, by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from tsgen.constrain.postings import PostingsConstraint
+from tsgen.decode.rescore import FLATTENED
+from tsgen.docids.spelling import words
+from tsgen.docids.term_set import TermSets
+from tsgen.records import TermSet
+from tsgen.train.ranking import Ranking
+
+SETS = TermSets.of(
+    [
+        TermSet("cinnamon", ("bark", "vietnam"), (3.0, 1.0)),
+        TermSet("vietnam", ("vietnam", "asia"), (3.0, 1.0)),
+        TermSet("bare", ("asia", "bark"), (0.0, 0.0)),
+    ]
+)
+P = {"asia": 0.1, "bark": 0.1, "vietnam": 0.8}
+SCORES = torch.tensor([[P[term] for term in SETS.vocabulary]]).log() + 3.0  # any constant will do
+COLUMNS = np.arange(3)
+
+
+def ranking(weight: float) -> Ranking:
+    return Ranking(PostingsConstraint(SETS, words(3)), weight)
+
+
+def test_the_share_of_the_right_document_among_all() -> None:
+    u = 1 / FLATTENED
+    meant = [0.75 * 0.1**u + 0.25 * 0.8**u, 0.75 * 0.8**u + 0.25 * 0.1**u, 0.1**u]
+    for right in range(3):
+        others = np.array([d for d in range(3) if d != right] * 2)  # drawn twice, counted once
+        loss = ranking(2.0)(SCORES, COLUMNS, np.array([right]), others)
+        share = meant[right] ** 2 / sum(m**2 for m in meant)
+        assert float(loss) == pytest.approx(-np.log(share), abs=1e-5)
+
+
+def test_the_batchs_own_documents_compete() -> None:
+    both = ranking(2.0)(SCORES.repeat(2, 1), COLUMNS, np.array([0, 1]), np.array([1]))
+    one, other = (ranking(2.0)(SCORES, COLUMNS, np.array([d]), np.array([1 - d])) for d in range(2))
+    assert float(both) == pytest.approx(float(one + other) / 2, abs=1e-6)
+
+
+def test_columns_are_those_of_the_scores() -> None:
+    swapped = ranking(1.0)(SCORES.flip(1), COLUMNS[::-1].copy(), np.array([0]), np.array([1]))
+    assert float(swapped) == pytest.approx(
+        float(ranking(1.0)(SCORES, COLUMNS, np.array([0]), np.array([1])))
+    )
+
+
+def test_learning_it_puts_the_right_document_first() -> None:
+    scores = torch.zeros(1, 3, requires_grad=True)
+    before = ranking(4.0)(scores, COLUMNS, np.array([1]), np.array([0, 2]))
+    before.backward()
+    assert scores.grad is not None
+    gradient = dict(zip(SETS.vocabulary, (-scores.grad[0]).tolist(), strict=True))
+    assert gradient["vietnam"] > 0 > gradient["bark"]
