@@ -61,11 +61,13 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One answer to a query."""
+    """One answer to a query; the first one of a calibrated engine has a confidence, the
+    probability that it is right."""
 
     document_id: str
     score: float
     reason: Reason | None = None
+    confidence: float | None = None
 
 
 Judgments = dict[str, dict[str, int]]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsgen.records import Hit, Reason
-from tsgen.retrieve.fusion import Table, equal_weights, fuse, tune
+from tsgen.retrieve.fusion import Table, fuse, tune
 
 GENERATED = [Hit("a", -1.0), Hit("b", -2.0), Hit("c", -5.0)]
 LEXICAL = [Hit("c", 30.0), Hit("d", 20.0), Hit("b", 10.0)]
@@ -54,7 +54,12 @@ def test_reasons_stay() -> None:
 scores = st.lists(st.integers(0, 3), min_size=0, max_size=6)
 
 
-@given(scores, scores, st.sampled_from(["ranks", "scores"]), st.sets(st.sampled_from("abcdefgh")))
+@given(
+    scores,
+    scores,
+    st.sampled_from(["ranks", "scores", "gaps"]),
+    st.sets(st.sampled_from("abcdefgh")),
+)
 def test_the_grid_ranks_as_fuse_does(
     first: list[int], second: list[int], values: str, relevant: set[str]
 ) -> None:
@@ -77,19 +82,31 @@ def test_beyond_the_tenth_rank_is_nothing() -> None:
     assert table.reciprocal_ranks({"d10"}, one) == [0.0]
 
 
+def test_gaps() -> None:
+    hits = fuse([GENERATED, LEXICAL], (1, 0.1), "gaps", 10)
+    assert [(hit.document_id, hit.score) for hit in hits] == [
+        ("a", pytest.approx(-2.0)), ("b", pytest.approx(-3.0)), ("c", -4.0), ("d", -5.0)
+    ]  # fmt: skip
+    alone = fuse([GENERATED, [Hit("e", 30.0)]], (1, 0.5), "gaps", 10)
+    assert ids(alone) == ["e", "a", "b", "c"]  # the others are 30 behind
+
+
 def test_tuned_weights_are_in_the_middle_of_the_best() -> None:
-    table = Table.of([GENERATED, LEXICAL], "scores")
+    table = Table.of([GENERATED, LEXICAL], "gaps")
     found = tune([table], [{"b"}], steps=10)
     ranks = [round(1 / found.figures[w / 10, (10 - w) / 10]) for w in range(11)]
-    assert ranks == [4, 4, 4, 4, 4, 3, 2, 2, 2, 2, 2]  # never first: a is before it
-    assert found.weights == (0.8, 0.2)
+    assert ranks == sorted(ranks, reverse=True)
+    assert (ranks[0], ranks[-1]) == (4, 2)  # never first: a is before it
+    best = [w for w in range(11) if ranks[w] == 2]
+    assert found.shares[0] == pytest.approx(np.mean(best) / 10, abs=0.051)
+    deviations = np.std([[0, -1, -4, -4], [-20, -20, 0, -10]], axis=1)
+    assert found.weights == pytest.approx(found.shares / deviations)
 
 
 def test_three_systems() -> None:
     third = [Hit("e", 1.0), Hit("a", 0.0)]
-    tables = [Table.of([GENERATED, LEXICAL, third], "scores")] * 2
+    tables = [Table.of([GENERATED, LEXICAL, third], "gaps")] * 2
     found = tune(tables, [{"e"}, {"e"}], steps=4)
     assert len(found.figures) == 15
-    assert found.figures[found.weights] == 1.0
-    assert found.weights[2] >= 0.5
-    assert equal_weights(3) == pytest.approx((1 / 3,) * 3)
+    assert found.figures[found.shares] == 1.0
+    assert found.shares[2] >= 0.5

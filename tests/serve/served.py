@@ -32,7 +32,12 @@ class Foods:
         self.may_go_on.set()
 
     def search(
-        self, queries: Sequence[str], k: int = 10, beam: int | None = None, where: str | None = None
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        beam: int | None = None,
+        where: str | None = None,
+        min_confidence: float | None = None,
     ) -> list[list[Hit]]:
         self.calls.append(list(queries))
         self.may_go_on.wait(20)
@@ -40,7 +45,7 @@ class Foods:
             raise DataError("where: found 'nonsense'; expected a comparison")
         if "break" in queries:
             raise RuntimeError("secret text of a document")
-        return [self._hits(query)[:k] for query in queries]
+        return [[] if min_confidence == 1 else self._hits(query)[:k] for query in queries]
 
     def _hits(self, query: str) -> list[Hit]:
         found = [d for d in self.documents.values() if set(query.split()) & set(d.text.split())]

@@ -36,6 +36,15 @@ def test_the_answer_says_how_a_misspelt_query_was_read() -> None:
     assert [result.get("read_as") for result in results] == ["bread", None]
 
 
+def test_answers_that_are_not_sure_enough_can_be_left_out() -> None:
+    with client(Foods()) as http:
+        asked = {"query": "rice", "min_confidence": 1}
+        (nothing,) = http.post("/search", json=asked).json()["results"]
+        refused = http.post("/search", json=asked | {"min_confidence": 1.1})
+    assert nothing == {"query": "rice", "hits": []}
+    assert refused.status_code == 422
+
+
 def test_explain_adds_the_reason() -> None:
     with client(Foods()) as http:
         answer = http.post("/search", json={"query": "rice", "explain": True}).json()

@@ -18,7 +18,7 @@ from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError, DataError
 from tsgen.records import Hit, Judgments, Run
 from tsgen.retrieve.bench import Bench
-from tsgen.retrieve.fusion import Table, Tuned, Values, equal_weights, fuse, tune
+from tsgen.retrieve.fusion import Table, Tuned, Values, fuse, tune
 from tsgen.retrieve.registry import System, Tables, register, system
 
 NAME, FUSION = "hybrid", "fusion.json"
@@ -37,7 +37,8 @@ class HybridSettings(StageConfig):
 
     fusion: Literal["tuned", "ranks", "scores"] = "tuned"
     """`ranks`: reciprocal rank fusion. `scores`: the sum of each list's standardised scores. Both
-    need no tuning. `tuned`: such scores with the weights that are best on the dev queries."""
+    need no tuning. `tuned`: how far a document is behind the first, with the weights that are best
+    on the dev queries."""
 
     @property
     def parts(self) -> list[str]:
@@ -47,7 +48,7 @@ class HybridSettings(StageConfig):
     @property
     def values(self) -> Values:
         """What of a hit is added up."""
-        return "ranks" if self.fusion == "ranks" else "scores"
+        return "gaps" if self.fusion == "tuned" else self.fusion
 
 
 class HybridConfig(HybridSettings):
@@ -104,9 +105,10 @@ def _fit(data: DataSet, config: HybridConfig, seed: int, folder: Path) -> None:
     facts: dict[str, Any] = {"values": config.values}
     if judged:
         tuned = _tuned([bench.run(parts[name], settings[name]) for name in parts], judged)
-        weights, facts["tried"] = tuned.weights, [[*row] for row in tuned.figures.items()]
+        weights, facts["shares"] = tuned.weights, tuned.shares
+        facts["M@10"] = [[*row] for row in tuned.figures.items()]
     else:
-        weights = equal_weights(len(parts))
+        weights = (1.0,) * len(parts)
     facts["weights"] = dict(zip(parts, weights, strict=True))
     for name in parts:
         fitted, _ = bench.fit(parts[name], settings[name])
@@ -126,7 +128,7 @@ def _judged(data: DataSet) -> Judgments:
 
 
 def _tuned(runs: Sequence[Run], judged: Judgments) -> Tuned:
-    tables = [Table.of([run.get(id, []) for run in runs], "scores") for id in judged]
+    tables = [Table.of([run.get(id, []) for run in runs], "gaps") for id in judged]
     relevant = [{id for id, grade in grades.items() if grade > 0} for grades in judged.values()]
     return tune(tables, relevant)
 

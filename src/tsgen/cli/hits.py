@@ -27,6 +27,7 @@ def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) ->
         document = engine.document(hit.document_id)
         name = mark(document.title, keys, splitter) if document.title else Marked(document.id, ())
         score = f"  {hit.score:.2f}" + f"  {document.id}" * bool(document.title)
+        score += "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
         lines.append(Text(f"{rank:>2}. ") + highlighted(name) + Text(score, style="dim"))
         lines.append(Text("    ") + highlighted(snippet(document.text, keys, splitter)))
         if hit.reason is not None:

@@ -25,6 +25,10 @@ def search(
         str | None,
         typer.Option(metavar="FILTER", help="""Only documents like: 'lang = "en" and year > 9'."""),
     ] = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Find nothing if less sure; see tsgen calibrate."),
+    ] = None,
     json: JsonOption = None,
 ) -> None:
     """Print the best documents, each with the permutation of its terms that led to it.
@@ -42,7 +46,8 @@ def search(
     queries = [line.strip() for line in sys.stdin] if query == "-" else [query]
     queries = [text for text in queries if text]
     opened = Engine.load(engine)
-    found = list(zip(queries, opened.search(queries, k, beam, where), strict=True))
+    hits_of = opened.search(queries, k, beam, where, min_confidence)
+    found = list(zip(queries, hits_of, strict=True))
     for text, hits in found:
         results_console(json).print(hits_view(opened, text, hits, explain))
     splitter = Splitter(opened.config.terms.words)

@@ -14,6 +14,7 @@ from typing import Self
 from tsgen.records import Document, Hit
 from tsgen.retrieve.base import Bases
 from tsgen.retrieve.compacting import compact
+from tsgen.retrieve.confidence import Calibration
 from tsgen.retrieve.engine import Engine, EngineConfig, open_settings, weights_folder
 from tsgen.retrieve.reader import Reader, Snapshot
 from tsgen.retrieve.writer import Changed, Writer
@@ -50,10 +51,11 @@ class Collection:
         k: int = 10,
         beam: int | None = None,
         where: str | None = None,
+        min_confidence: float | None = None,
     ) -> list[list[Hit]]:
         """At most `k` hits for each query, best first; `where` limits them to the documents whose
-        metadata passes (see `where.py`)."""
-        return self.engine.search(queries, k, beam, where)
+        metadata passes (see `where.py`), `min_confidence` to answers that are as sure."""
+        return self.engine.search(queries, k, beam, where, min_confidence)
 
     def read(self, query: str) -> str:
         """The query as the model is given it."""
@@ -111,8 +113,8 @@ class Collection:
         with self._reading:
             found = self._reader.read()
             if found is not self._snapshot:
-                weights = weights_folder(self.folder)
-                self._engine = Engine(found.generator, self.config, found.documents, weights)
+                kept = weights_folder(self.folder), Calibration.load(self.folder)
+                self._engine = Engine(found.generator, self.config, found.documents, *kept)
                 self._snapshot = found
             return self._engine
 

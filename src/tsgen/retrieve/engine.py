@@ -4,6 +4,7 @@ model/                        weights (safetensors), settings and tokenizer of t
 terms/                        T(D) and its postings
 documents.jsonl, …offsets     ids, titles, texts and metadata, to show and to filter by
 lexicon.json                  the documents' words, to read misspelt queries by
+confidence.json               how sure it is of its first hits, if that was calibrated
 weights/                      what gave the documents their terms, for documents that come later
 settings.json                 how it was made and how it searches
 training/iteration-T.jsonl    learning curves
@@ -28,6 +29,7 @@ from tsgen.model.whole_words import whole_words
 from tsgen.records import Document, Hit
 from tsgen.retrieve.among import search_among
 from tsgen.retrieve.base import write_base
+from tsgen.retrieve.confidence import DEPTH, Calibration, sure_enough
 from tsgen.retrieve.reader import Reader
 from tsgen.retrieve.view import View
 from tsgen.train.config import ModelConfig, TrainConfig
@@ -85,10 +87,12 @@ class Engine:
         config: EngineConfig,
         documents: View,
         weights: Path | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
-        """`weights` is the folder of what gives new documents their terms, if there is one."""
+        """`weights` is the folder of what gives new documents their terms, if there is one;
+        `calibration` is what makes hits sure of themselves."""
         self.generator, self.config, self.documents = generator, config, documents
-        self.weights = weights
+        self.weights, self.calibration = weights, calibration
 
     def search(
         self,
@@ -96,17 +100,23 @@ class Engine:
         k: int = 10,
         beam: int | None = None,
         where: str | None = None,
+        min_confidence: float | None = None,
     ) -> list[list[Hit]]:
         """At most `k` hits for each query, best first, each with its reason: the terms in the order
         they were generated, their log p, and |Y| after each. `where` limits the documents to those
-        whose metadata passes it (see `where.py`)."""
+        whose metadata passes it (see `where.py`). A query whose first hit has a confidence below
+        `min_confidence` has none."""
         sets, decode = self.generator.sets, self.config.decode.with_beam(beam)
         queries = [self.read(query) for query in queries]
+        depth = k if self.calibration is None else max(k, DEPTH)
         if where is not None:
-            found = search_among(self.generator, queries, k, decode, self.documents.matching(where))
+            among = self.documents.matching(where)
+            found = search_among(self.generator, queries, depth, decode, among)
         else:
-            found = search(self.generator.backbone, self.generator.constraint, queries, k, decode)
-        return [as_hits(hits, sets.documents, sets.vocabulary) for hits in found]
+            parts = self.generator.backbone, self.generator.constraint
+            found = search(*parts, queries, depth, decode)
+        hits = [as_hits(one, sets.documents, sets.vocabulary) for one in found]
+        return sure_enough(hits, k, self.calibration, min_confidence)
 
     def read(self, query: str) -> str:
         """The query as the model is given it: with `search.correct`, misspelt words corrected; a
@@ -135,6 +145,8 @@ class Engine:
         write_engine(folder, self.generator, self.config, self.documents)
         if self.weights is not None:
             shutil.copytree(self.weights, folder / KEPT)
+        if self.calibration is not None:
+            self.calibration.save(folder)
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
@@ -143,7 +155,8 @@ class Engine:
         folder = Path(folder)
         config = open_settings(folder)
         found = Reader(folder, config.model.query_tokens).read()
-        return cls(found.generator, config, found.documents, weights_folder(folder))
+        calibration = Calibration.load(folder)
+        return cls(found.generator, config, found.documents, weights_folder(folder), calibration)
 
 
 def open_settings(folder: Path) -> EngineConfig:

@@ -4,14 +4,18 @@ Each system s gives every document a value v_s(D), and a document is ranked by
 
     Σ_s w_s v_s(D).
 
-Two kinds of values make systems comparable whose scores are not (log-probabilities, BM25):
+Three kinds of values make systems comparable whose scores are not (log-probabilities, BM25):
 
     ranks    1 / (60 + rank of D), 0 if s did not find it: reciprocal rank fusion
     scores   (score − mean) / standard deviation within the list; the lowest of them if s did not
              find it. A system that is sure of its first document, far ahead of the others, has a
              larger say.
+    gaps     score − highest score in the list; the lowest of them if s did not find it. How far
+             ahead a document is means the same for every query, so that a system that is never
+             sure has little to say; the systems' units are left to the weights.
 
-Weights are equal, or those of a grid that rank a sample of judged queries best.
+Ranks and scores are added up as they are. For gaps weights are chosen that rank a sample of judged
+queries best.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -28,7 +32,7 @@ RANK = 60  # of Cormack, Clarke and Büttcher, SIGIR '09
 STEPS = 20  # of a weight from 0 to 1 in the grid
 DEPTH = 10  # weights are chosen by M@10
 
-Values = Literal["ranks", "scores"]
+Values = Literal["ranks", "scores", "gaps"]
 Floats = NDArray[np.float64]
 
 
@@ -62,7 +66,7 @@ class Table:
         table = np.zeros((len(row), len(lists)))
         for system, hits in enumerate(lists):
             rows = [row[hit.document_id] for hit in hits]
-            own, others = _by_rank(hits) if values == "ranks" else _by_score(hits)
+            own, others = _VALUES[values](hits)
             table[:, system] = others
             table[rows, system] = own
         return cls(list(row), table)
@@ -83,29 +87,29 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The weights that were best on a sample, and M@10 of all that were tried."""
+    """The weights that were best on a sample, and M@10 of all shares that were tried. A weight is
+    a share divided by the system's unit."""
 
     weights: tuple[float, ...]
+    shares: tuple[float, ...]
     figures: dict[tuple[float, ...], float]
 
 
 def tune(tables: Sequence[Table], relevant: Sequence[Collection[str]], steps: int = STEPS) -> Tuned:
-    """Of all weights in multiples of 1 / `steps` with sum 1, those with the highest M@10 over some
-    queries. Of equally good ones their middle one is taken: it is the farthest from worse ones."""
-    systems = tables[0].values.shape[1]
-    grid = np.array(list(_grid(systems, steps))) / steps
-    judged = zip(tables, relevant, strict=True)
-    total = sum((table.reciprocal_ranks(answers, grid) for table, answers in judged), np.zeros(1))
+    """Of all shares in multiples of 1 / `steps` with sum 1, those with the highest M@10 over some
+    queries. A system's unit is the mean standard deviation of its values. Of equally good shares
+    the middle ones are taken: they are the farthest from worse ones."""
+    units = np.mean([table.values.std(axis=0) for table in tables if table.documents], axis=0)
+    units[units == 0] = 1.0
+    grid = np.array(list(_grid(len(units), steps))) / steps
+    total = np.zeros(len(grid))
+    for table, answers in zip(tables, relevant, strict=True):
+        total += table.reciprocal_ranks(answers, grid / units)
     means = np.round(total / len(tables), 12)
     best = grid[means == means.max()]
     middle = best[np.abs(best - best.mean(axis=0)).sum(axis=1).argmin()]
     figures = {tuple(w): m for w, m in zip(grid.tolist(), means.tolist(), strict=True)}
-    return Tuned(tuple(middle.tolist()), figures)
-
-
-def equal_weights(systems: int) -> tuple[float, ...]:
-    """The same for each system, with sum 1."""
-    return (1 / systems,) * systems
+    return Tuned(tuple((middle / units).tolist()), tuple(middle.tolist()), figures)
 
 
 def _by_rank(hits: Sequence[Hit]) -> tuple[Floats, float]:
@@ -121,6 +125,16 @@ def _by_score(hits: Sequence[Hit]) -> tuple[Floats, float]:
         return np.ones(len(hits)), -1.0
     values = (scores - scores.mean()) / deviation
     return values, float(values.min())
+
+
+def _by_gap(hits: Sequence[Hit]) -> tuple[Floats, float]:
+    """The same; where all scores are equal, others are as far behind as a score of 0 would be."""
+    scores = np.array([hit.score for hit in hits], np.float64)
+    gaps = scores - scores.max(initial=-np.inf)
+    return gaps, float(gaps.min(initial=0.0)) or -float(np.abs(scores).max(initial=0.0))
+
+
+_VALUES = {"ranks": _by_rank, "scores": _by_score, "gaps": _by_gap}
 
 
 def _grid(systems: int, steps: int) -> Iterator[list[int]]:

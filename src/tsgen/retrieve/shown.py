@@ -21,6 +21,7 @@ def hits_json(
     rows = []
     for hit, document in answers:
         row: dict[str, Any] = {"document": hit.document_id, "score": hit.score}
+        row |= {"confidence": hit.confidence} if hit.confidence is not None else {}
         row |= {"title": document.title, "snippet": snippet(document.text, keys, splitter).text}
         row |= {"metadata": document.metadata} if document.metadata else {}
         rows.append(row | ({"reason": hit.reason} if explain else {}))

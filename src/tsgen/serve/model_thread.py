@@ -20,6 +20,7 @@ class Ask:
     k: int
     beam: int | None = None
     where: str | None = None
+    min_confidence: float | None = None
 
 
 Search = Callable[[Sequence[str], Ask], list[list[Hit]]]

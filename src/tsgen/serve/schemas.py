@@ -55,6 +55,9 @@ class SearchRequest(Body):
         None, description='A filter over metadata, e.g. `lang = "en" and year >= 2020`.'
     )
     explain: bool = Field(False, description="Whether hits carry the terms that led to them.")
+    min_confidence: float | None = Field(
+        None, ge=0, le=1, description="No hits where the first is less likely right than that."
+    )
 
     @model_validator(mode="after")
     def _one_or_many(self) -> Self:
@@ -108,6 +111,9 @@ class ShownHit(BaseModel):
 
     document: str = Field(description="Its id, for GET /documents/{id}.")
     score: float
+    confidence: float | None = Field(
+        None, description="The probability that the first hit is right, of a calibrated engine."
+    )
     title: str
     snippet: str
     reason: ShownReason | None = Field(None, description="With `explain`.")

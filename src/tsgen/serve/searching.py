@@ -37,7 +37,7 @@ def search_router(serving: Serving) -> APIRouter:
 
 async def answer(serving: Serving, asked: SearchRequest) -> list[dict[str, Any]]:
     """The hits of each query, as plain values."""
-    ask = Ask(asked.k, asked.beam, asked.where)
+    ask = Ask(asked.k, asked.beam, asked.where, asked.min_confidence)
     futures = serving.model.search(asked.asked, ask)
     hits = await asyncio.gather(*map(asyncio.wrap_future, futures))
     return await serving.reader.run(lambda: _shown(serving, asked, hits))

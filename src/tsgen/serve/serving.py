@@ -29,9 +29,14 @@ class Living(Protocol):
     """What is needed of a `Collection`."""
 
     def search(
-        self, queries: Sequence[str], k: int = 10, beam: int | None = None, where: str | None = None
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        beam: int | None = None,
+        where: str | None = None,
+        min_confidence: float | None = None,
     ) -> list[list[Hit]]:
-        """At most `k` hits for each query."""
+        """At most `k` hits for each query, none where it is not as sure."""
         ...
 
     def read(self, query: str) -> str:
@@ -72,7 +77,7 @@ class Serving:
 
         def search(queries: Sequence[str], ask: Ask) -> list[list[Hit]]:
             began = perf_counter()
-            hits = collection.search(queries, ask.k, ask.beam, ask.where)
+            hits = collection.search(queries, ask.k, ask.beam, ask.where, ask.min_confidence)
             meters.batches.observe(len(queries))
             meters.search_seconds.observe(perf_counter() - began)
             return hits
