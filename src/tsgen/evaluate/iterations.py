@@ -90,10 +90,11 @@ def compare_iterations(
     queries = [data.queries()[id] for id in judgments]
     bench = Bench(data, queries, DEPTH, seed, cache_folder_of(data, cache))
     terms, iterations = trained_stages(data, opened.config, seed, bench.cache)
+    asking = [part.model_dump_json() for part in (opened.config.decode, opened.config.search)]
     lexical = system(REFERENCE)
     runs = {REFERENCE: bench.run(lexical, lexical.settings({}))}
     for number, folder in enumerate(iterations, 1):
-        key = hash_strings(read_manifest(folder).key, opened.config.decode.model_dump_json())
+        key = hash_strings(read_manifest(folder).key, *asking)
         after = _After(opened, terms, folder)
         runs[f"iteration {number}"] = bench.search(f"iteration-{number}", key, after.engine)
     groups = query_groups(data, split)
