@@ -8,16 +8,16 @@ import numpy as np
 import orjson
 from scipy import sparse
 
+from tsgen.baselines._postings import Postings
 from tsgen.corpus.dataset import DataSet
 from tsgen.progress import show
-from tsgen.queries.lexical import top_documents
 from tsgen.records import Document, Hit
 from tsgen.retrieve.registry import System, register
 from tsgen.terms.learned import LearnedConfig, trained_weigher
 from tsgen.terms.weigher import Weigher
 from tsgen.terms.words import Splitter, WordsConfig
 
-IDS, WORDS, POSTINGS = "ids.json", "words.json", "postings.npz"
+WORDS = "words.json"
 
 
 class WeigherSystemConfig(LearnedConfig):
@@ -29,13 +29,10 @@ class WeigherSystemConfig(LearnedConfig):
 class WeigherRetriever:
     """Exact sparse search: one matrix [words, documents] of weights, one product a batch."""
 
-    def __init__(
-        self, weigher: Weigher, ids: Sequence[str], words: Sequence[str], weights: sparse.csr_array
-    ) -> None:
+    def __init__(self, weigher: Weigher, words: Sequence[str], postings: Postings) -> None:
         self._weigher = weigher
-        self._ids = ids
         self._words = {word: number for number, word in enumerate(words)}
-        self._weights = weights  # [words, documents]
+        self._postings = postings
 
     @classmethod
     def fit(cls, data: DataSet, weigher: Weigher) -> Self:
@@ -51,7 +48,7 @@ class WeigherRetriever:
             show("weighing documents", position + 1)
         shape = (len(numbers), len(ids))
         table = sparse.coo_array((np.asarray(values, np.float32), (rows, columns)), shape=shape)
-        return cls(weigher, ids, list(numbers), table.tocsr())
+        return cls(weigher, list(numbers), Postings(ids, table.tocsr()))
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The `k` documents of highest s(Q, D) > 0, ties in document order."""
@@ -63,26 +60,20 @@ class WeigherRetriever:
 
     def _best(self, query: dict[str, float], k: int) -> list[Hit]:
         known = [(self._words[key], weight) for key, weight in query.items() if key in self._words]
-        if not known:
-            return []
-        rows, weights = zip(*known, strict=True)
-        scores = np.asarray(weights, np.float32) @ self._weights[list(rows)]  # [documents]
-        return [Hit(self._ids[i], float(scores[i])) for i in top_documents(scores, k)]
+        return self._postings.best([row for row, _ in known], [weight for _, weight in known], k)
 
     def save(self, folder: Path) -> None:
         """Write the weigher and the weights of all documents."""
         (folder / "weigher").mkdir(exist_ok=True)
         self._weigher.save(folder / "weigher")
-        (folder / IDS).write_bytes(orjson.dumps(self._ids))
         (folder / WORDS).write_bytes(orjson.dumps(list(self._words)))
-        sparse.save_npz(folder / POSTINGS, self._weights, compressed=False)
+        self._postings.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Open what `save` wrote."""
-        ids, words = (orjson.loads((folder / name).read_bytes()) for name in (IDS, WORDS))
-        weights = sparse.csr_array(sparse.load_npz(folder / POSTINGS))
-        return cls(Weigher.load(folder / "weigher"), ids, words, weights)
+        words = orjson.loads((folder / WORDS).read_bytes())
+        return cls(Weigher.load(folder / "weigher"), words, Postings.load(folder))
 
 
 def _by_key(splitter: Splitter, weights: dict[str, float]) -> dict[str, float]:

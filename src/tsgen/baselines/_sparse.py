@@ -1,0 +1,115 @@
+"""Learned sparse retrieval: vectors over a tokenizer's vocabulary, most of their numbers zero."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from pydantic import Field
+from scipy import sparse
+
+from tsgen.baselines._bi_encoder import BiEncoder, BiEncoderConfig, Tokens, in_chunks
+from tsgen.baselines._postings import Postings
+from tsgen.corpus.dataset import DataSet
+from tsgen.progress import show
+from tsgen.records import Document, Hit
+
+BATCH = 128  # texts whose whole vectors are held at once
+
+
+class SparseConfig(BiEncoderConfig):
+    """How much of a document is read."""
+
+    windows: int | None = Field(1, ge=1)
+    """So many windows of `document_tokens`, of which a term keeps its largest weight; None: all."""
+
+
+class SparseEncoder(BiEncoder):
+    """Queries and documents alike: [B, V] weights ≥ 0 of all tokens of the vocabulary."""
+
+    def queries(self, tokens: Tokens) -> torch.Tensor:
+        """[Q, V]."""
+        return self.weights(tokens)
+
+    def documents(self, tokens: Tokens) -> torch.Tensor:
+        """[D, V]."""
+        return self.weights(tokens)
+
+    def weights(self, tokens: Tokens) -> torch.Tensor:
+        """[B, V]."""
+        raise NotImplementedError
+
+
+class SparseRetriever:
+    """Postings of the documents' vectors; `kind` says how queries are weighed."""
+
+    kind: type[SparseEncoder]
+
+    def __init__(self, model: SparseEncoder, postings: Postings) -> None:
+        self._model, self._postings = model, postings
+
+    @classmethod
+    def fit(cls, data: DataSet, model: SparseEncoder) -> Self:
+        """Weigh every document."""
+        ids: list[str] = []
+        rows = [_document_rows(model, batch) for batch in _batches(data, ids)]
+        return cls(model, Postings(ids, sparse.vstack(rows).T.tocsr()))
+
+    @torch.inference_mode()
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """The `k` documents of highest s(Q, D) > 0, ties in document order."""
+        found = []
+        for start in range(0, len(queries), BATCH):
+            texts = queries[start : start + BATCH]
+            tokens = self._model.tokens(texts, self._model.config.query_tokens)
+            for row in in_chunks(self._model.queries, tokens).float().cpu().numpy():
+                terms = np.flatnonzero(row)
+                found.append(self._postings.best(terms.tolist(), row[terms].tolist(), k))
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Write the encoder and the weights of all documents."""
+        self._model.save(folder)
+        self._postings.save(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read back what `save` wrote."""
+        return cls(cls.kind.load(folder), Postings.load(folder))
+
+
+def _batches(data: DataSet, ids: list[str]) -> Iterator[list[Document]]:
+    """The documents, some at a time, noting their ids."""
+    documents = iter(data.documents())
+    while batch := list(islice(documents, BATCH)):
+        ids.extend(document.id for document in batch)
+        yield batch
+        show("weighing documents", len(ids))
+
+
+@torch.inference_mode()
+def _document_rows(model: SparseEncoder, documents: Sequence[Document]) -> Any:
+    """[D, V] the documents' weights: of each term the largest in any window."""
+    windows = _windows(model, [document.contents for document in documents])
+    weights = in_chunks(model.documents, [window for own in windows for window in own])
+    first = np.cumsum([0, *(len(own) for own in windows[:-1])])
+    pooled = np.maximum.reduceat(weights.float().cpu().numpy(), first, axis=0)
+    return sparse.csr_array(pooled)
+
+
+def _windows(model: SparseEncoder, texts: Sequence[str]) -> list[list[Sequence[int]]]:
+    """For each text the tokens of its windows, as many as the settings say."""
+    encoded = model.tokenizer(
+        list(texts),
+        truncation=True,
+        max_length=model.config.document_tokens,
+        return_overflowing_tokens=True,
+        return_attention_mask=False,
+    )
+    found: list[list[Sequence[int]]] = [[] for _ in texts]
+    owners = encoded["overflow_to_sample_mapping"]
+    for owner, tokens in zip(owners, encoded["input_ids"], strict=True):
+        found[owner].append(tokens)
+    return [own[: model.config.windows] for own in found]

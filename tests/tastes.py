@@ -1,0 +1,34 @@
+"""Thirty short documents, each found by a taste and a food together, and a BERT that knows them."""
+
+from pathlib import Path
+
+from tokenizers import normalizers, pre_tokenizers
+
+import tiny
+from toy import write_beir
+
+FOODS = "bread egg milk rice tea soup".split()
+TASTES = "white sweet sour smoked raw".split()
+OTHERS = "what is the a food with it go and".split()
+PAIRS = [(taste, food) for taste in TASTES for food in FOODS]
+QUERIES = [f"what is {taste} {food}" for taste, food in PAIRS]
+
+
+def write_tastes(folder: Path, *splits: str) -> Path:
+    """A data set whose judgments of every split are the same."""
+    documents = {
+        f"d{i}": f"The {taste} {food} is a food. With it go {FOODS[(i * 7 + 3) % 6]} and "
+        f"{TASTES[(i * 3 + 1) % 5]}."
+        for i, (taste, food) in enumerate(PAIRS)
+    }
+    queries = {f"q{i}": query for i, query in enumerate(QUERIES)}
+    judged = [(f"q{i}", f"d{i}") for i in range(len(PAIRS))]
+    return write_beir(folder, documents, queries, **dict.fromkeys(splits, judged))
+
+
+def write_words_bert(folder: Path) -> Path:
+    """A one-layer BERT with a token for each of these words."""
+    words = tiny.word_level([*FOODS, *TASTES, *OTHERS, "."])
+    words.normalizer = normalizers.Lowercase()
+    words.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tiny.write_bert(folder, words)
