@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from toy import write_beir
 from tsgen.artifact import stage
-from tsgen.baselines.bm25 import BM25, BM25Config
+from tsgen.baselines.bm25 import BM25, BM25Config, grid
 from tsgen.corpus.load import load
-from tsgen.errors import ArtifactError
+from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Hit
 from tsgen.retrieve.registry import system
 from tsgen.retrieve.saved import open_retriever
@@ -58,3 +59,39 @@ def test_damaged_index_names_the_file(corpus: Path, tmp_path: Path) -> None:
         file.write(b"\xff")
     with pytest.raises(ArtifactError, match=r"bm25/scores\.npy: its content differs"):
         open_retriever(folder)
+
+
+def test_k1_and_b_are_tuned_on_dev(tmp_path: Path) -> None:
+    """The answer is the longer document of the two that have the word: b = 0.3 finds it."""
+    documents = {"short": "tea egg", "long": "tea tea " + "rice milk salt corn " * 3, "x": "soup"}
+    folder = write_beir(tmp_path / "set", documents, {"q": "tea"}, dev=[("q", "long")])
+    data = load(folder)
+    plain, tuned = (BM25.fit(data, BM25Config(tune=tune)) for tune in (False, True))
+    assert ids(plain.search(["tea"], 1)) == [["short"]]
+    assert ids(tuned.search(["tea"], 1)) == [["long"]]
+    (tmp_path / "kept").mkdir()
+    tuned.save(tmp_path / "kept")
+    assert BM25.load(tmp_path / "kept").search(["tea"], 2) == tuned.search(["tea"], 2)
+    chosen = tuned._index.config
+    expected = next(
+        each
+        for each in grid(BM25Config(tune=True))
+        if ids(BM25.fit(data, BM25Config(k1=each.k1, b=each.b)).search(["tea"], 1)) == [["long"]]
+    )
+    assert chosen == expected
+
+
+def test_given_settings_stay_where_none_is_better(tmp_path: Path) -> None:
+    documents = {"a": "tea egg", "b": "rice milk"}
+    data = load(write_beir(tmp_path / "set", documents, {"q": "tea"}, dev=[("q", "a")]))
+    assert BM25.fit(data, BM25Config(tune=True, k1=1.1, b=0.2))._index.config.k1 == 1.1
+
+
+def test_tuning_needs_dev(corpus: Path) -> None:
+    with pytest.raises(DataError, match="judgments named dev"):
+        BM25.fit(load(corpus), BM25Config(tune=True))
+
+
+def test_settings_of_before_are_those_of_the_cache() -> None:
+    assert "tune" not in BM25Config().model_dump(mode="json")
+    assert BM25Config(tune=True).model_dump(mode="json")["tune"] is True

@@ -5,7 +5,7 @@ document order and a document that shares no word with the query is no hit.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, Self
 
@@ -91,14 +91,20 @@ class LexicalIndex:
     @classmethod
     def build(cls, texts: Iterable[str], config: LexicalConfig | None = None) -> Self:
         """Index a stream of texts; only their word ids are held, never the texts."""
-        config = config or LexicalConfig()
-        words = _WordIds(config)
+        return next(cls.build_each(texts, [config or LexicalConfig()]))
+
+    @classmethod
+    def build_each(cls, texts: Iterable[str], configs: Sequence[LexicalConfig]) -> Iterator[Self]:
+        """An index for each of some settings that differ in k1, b or the method alone: the texts
+        are read once."""
+        words = _WordIds(configs[0])
         documents = []
         for text in texts:
             documents.append(words.read(text))
             if len(documents) % 1000 == 0:
                 show("lexical index: documents", len(documents))
-        return cls(config, words, _weigh(documents, len(words.stems), config), len(documents))
+        for config in configs:
+            yield cls(config, words, _weigh(documents, len(words.stems), config), len(documents))
 
     def top_k(
         self, queries: Sequence[str], k: int
@@ -115,14 +121,22 @@ class LexicalIndex:
             scores[row, : len(best)] = values
         return positions, scores
 
+    def scores(self, query: str) -> NDArray[np.float32]:
+        """[D] the score of every document, less what words add to documents without them."""
+        return self._totals(self._words.look_up(query))
+
     def _search(self, ids: list[int], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        totals = self._totals(ids)
+        best = top_documents(totals, k)
+        return best, totals[best] + self._arrays["floor"][ids].sum(dtype=np.float32)
+
+    def _totals(self, ids: list[int]) -> NDArray[np.float32]:
         offsets, documents = self._arrays["offsets"], self._arrays["documents"]
         totals = np.zeros(self.size, dtype=np.float32)
         for word in ids:
             postings = slice(offsets[word], offsets[word + 1])
             totals[documents[postings]] += self._arrays["scores"][postings]
-        best = top_documents(totals, k)
-        return best, totals[best] + self._arrays["floor"][ids].sum(dtype=np.float32)
+        return totals
 
     def save(self, folder: Path) -> None:
         """Write the index into an existing folder: JSON and npy, no pickle."""
