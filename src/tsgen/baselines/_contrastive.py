@@ -85,7 +85,7 @@ class Contrast:
         config = self.config
         loop = TrainingLoop(
             self.model,
-            _optimizer(self.model),
+            optimizer(self.model),
             steps=round(self._training.steps(config.batch_size) * config.epochs),
             warm_up=config.warm_up,
             validate_every=config.validate_every,
@@ -148,11 +148,12 @@ class Contrast:
         return [self._read[int(p)] for p in positions]
 
 
-def _optimizer(model: BiEncoder) -> torch.optim.Optimizer:
+def optimizer(model: BiEncoder) -> torch.optim.Optimizer:
     """AdamW; what was not trained before learns at a rate of its own."""
     config = model.config
-    model.encoder.get_input_embeddings().requires_grad_(not config.freeze_embeddings)
-    known = {id(weights) for weights in model.encoder.parameters()}
+    for encoder in model.encoders():
+        encoder.get_input_embeddings().requires_grad_(not config.freeze_embeddings)
+    known = {id(weights) for encoder in model.encoders() for weights in encoder.parameters()}
     learned = [weights for weights in model.parameters() if weights.requires_grad]
     groups = [
         {"params": [p for p in learned if (id(p) in known) == old], "lr": lr, "peak": lr}

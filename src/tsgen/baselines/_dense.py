@@ -40,7 +40,7 @@ class DenseEncoder(BiEncoder):
         """With `separate` queries start from a copy of the documents' encoder, a projection from
         the map that changes nothing."""
         super().__init__(config, encoder, tokenizer)
-        self.asking = copy.deepcopy(encoder) if config.separate else encoder
+        self.asking = copy.deepcopy(encoder) if config.separate else None
         self.projection: torch.nn.Linear | None = None
         if config.projection:
             width = encoder.config.hidden_size
@@ -57,9 +57,13 @@ class DenseEncoder(BiEncoder):
         encoder = hf.AutoModelForTextEncoding.from_config(config)
         return encoder, hf.AutoTokenizer.from_pretrained(folder, use_fast=True)
 
+    def encoders(self) -> list[Any]:
+        """One or both."""
+        return [self.encoder] if self.asking is None else [self.encoder, self.asking]
+
     def queries(self, tokens: Tokens) -> torch.Tensor:
         """[Q, d]."""
-        return self._vectors(self.asking, tokens)
+        return self._vectors(self.asking or self.encoder, tokens)
 
     def documents(self, tokens: Tokens) -> torch.Tensor:
         """[D, d]."""

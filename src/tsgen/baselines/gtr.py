@@ -37,6 +37,8 @@ class GTRConfig(DenseConfig):
 def t5_encoder(config: GTRConfig) -> DenseEncoder:
     """The start of a training, by the encoder that the settings name."""
     encoder, tokenizer, projection = _parts(config.encoder)
+    encoder.config.tie_word_embeddings = True  # with no output layer: the stack's with the model's
+    encoder.set_input_embeddings(encoder.get_input_embeddings())
     if config.layers is not None:
         encoder.encoder.block = encoder.encoder.block[: config.layers]
         encoder.config.num_layers = encoder.encoder.config.num_layers = len(encoder.encoder.block)
