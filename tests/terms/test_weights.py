@@ -88,14 +88,14 @@ def test_random_weights_are_spread_evenly() -> None:
     assert sum(found.values()) / len(found) == pytest.approx(0.5, abs=0.03)
 
 
-@pytest.mark.parametrize("name", ["random", "tfidf", "title"])
+@pytest.mark.parametrize("name", ["control", "random", "tfidf", "title"])
 def test_a_document_without_words_has_none(name: str) -> None:
     empty = Document("d", "the of …", title="")
     assert list(build(name, empty).weigh([empty])) == [{}]
 
 
 def test_an_unknown_name_gets_the_nearest_known_one() -> None:
-    assert weights_names() == ["learned", "random", "tfidf", "title"]
+    assert weights_names() == ["control", "learned", "random", "tfidf", "title"]
     with pytest.raises(ConfigError, match="unknown weights 'tfdif'; did you mean 'tfidf'"):
         weights_kind("tfdif")
 

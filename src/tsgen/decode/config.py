@@ -4,7 +4,9 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from tsgen.config import StageConfig
+from tsgen.config import StageConfig, unset
+
+COMPARED = 2
 
 
 class DecodeConfig(StageConfig):
@@ -45,12 +47,19 @@ class DecodeConfig(StageConfig):
     look_ahead: float = Field(0.0, ge=0)
     """How much the prior of the best document that is left counts when hypotheses are chosen."""
 
+    compared: int = Field(COMPARED, ge=1, exclude_if=COMPARED.__eq__)
+    """How many times B hypotheses, the best by score, what looks ahead chooses from."""
+
     rescore: float = Field(0.0, ge=0)
     """λ: how much the weights of a document's terms count when what was found is put in order (see
     `rescore`); 0: not at all, as in the paper. Needs term sets."""
 
     prior: Literal["mean", "sum", "matched", "meant"] = "matched"
     """How the set prior adds up a document's terms (see `plan`)."""
+
+    in_order: bool = Field(False, exclude_if=unset)
+    """Of all orders of a document's terms only that by weight is valid: the same terms as a
+    sequence, to see what the set is worth. Needs term sets; without `pool` and `look_ahead`."""
 
     def with_beam(self, beam: int | None) -> Self:
         """The same settings with another beam, if one is given."""

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from tsgen.constrain.constraint import Constraint, Ragged
+from tsgen.constrain.in_order import in_order
 from tsgen.constrain.postings import PostingsConstraint
 from tsgen.decode.beam import Beam
 from tsgen.decode.config import DecodeConfig
@@ -36,13 +37,14 @@ def search(
     """
     config = config or DecodeConfig()
     scorer = Scorer(backbone, constraint.alphabet, config)
+    valid = in_order(_term_sets(constraint)) if config.in_order else constraint
     answers: list[list[Found]] = []
     for start in range(0, len(queries), config.batch):
         together = queries[start : start + config.batch]
         depth = max(k, DEPTH) if config.rescore else k
-        beam = Beam(backbone, constraint, scorer, together, depth, config, observer)
-        own = None if pool is None else _own(constraint, pool, start, len(together))
-        found = _run(beam, backbone, constraint, own, config)
+        beam = Beam(backbone, valid, scorer, together, depth, config, observer)
+        own = None if pool is None else _own(valid, pool, start, len(together))
+        found = _run(beam, backbone, valid, own, config)
         if config.rescore and any(found):
             sets = _term_sets(constraint)
             terms = term_log_probs(backbone, sets, beam.start.hidden)
@@ -92,7 +94,7 @@ def _own(constraint: Constraint, pool: Ragged, start: int, size: int) -> Ragged:
 def _term_sets(constraint: Constraint) -> PostingsConstraint:
     if not isinstance(constraint, PostingsConstraint):
         raise ConfigError(
-            "`pool`, `look_ahead` and `rescore` need term sets, these identifiers are sequences: "
-            "set all to 0"
+            "`pool`, `look_ahead`, `rescore` and `in_order` need term sets, these identifiers are "
+            "sequences: set all to 0"
         )
     return constraint

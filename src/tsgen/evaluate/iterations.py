@@ -16,17 +16,13 @@ from tsgen.evaluate.significance import Comparison, compare_with
 from tsgen.evaluate.tables import Table, format_value
 from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.fitting import trained_stages
+from tsgen.retrieve.fitting import trained_stages, training_stages
 from tsgen.retrieve.registry import system
-from tsgen.terms.learned import KIND as LEARNED
-from tsgen.terms.learned import LearnedConfig, trained_weigher
-from tsgen.terms.words import Splitter
 from tsgen.train.generator import Generator
 from tsgen.train.iterate import MODEL
 from tsgen.training_loop import training_seconds
 
 REFERENCE = "bm25"
-WEIGHER = "weigher"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +98,7 @@ def compare_iterations(
     settings = {"tsgen": opened.config.model_dump(mode="json")}
     shown = title or f"{data.name}, {split}"
     comparison = SystemComparison(shown, DEPTH, limit, scores, seed, settings)
-    stages = {f"iteration {number}": folder for number, folder in enumerate(iterations, 1)}
-    if opened.config.terms.weights == LEARNED:
-        chosen = opened.config.terms
-        weigher = LearnedConfig.from_mapping(chosen.options), seed, bench.cache
-        stages = {WEIGHER: trained_weigher(data, Splitter(chosen.words), *weigher), **stages}
+    stages = training_stages(data, opened.config, seed, bench.cache)
     minutes = {name: training_seconds(folder) / 60 for name, folder in stages.items()}
     return IterationComparison(comparison, minutes)
 

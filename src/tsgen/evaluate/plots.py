@@ -91,8 +91,37 @@ def bar_plot(
     _write(path, figure, legend=len(series) > 1)
 
 
-def _axes(title: str, x: str, y: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+def ranked_plot(
+    path: Path,
+    series: Mapping[str, Mapping[str, float]],
+    *,
+    title: str = "",
+    x: str = "",
+    decimals: int = 3,
+) -> None:
+    """Name → label → value: a line for each label, from the top down, with a bar for each series;
+    for labels that are too many or too long to stand side by side."""
+    labels = list(dict.fromkeys(label for values in series.values() for label in values))
+    figure, axes = _axes("", x, "", height=1.2 + 0.13 * len(labels) * (len(series) + 1))
+    figure.suptitle(title, x=0.02, ha="left", fontsize=11, color=INK)  # labels leave it no room
+    places, width = np.arange(len(labels)), 0.84 / len(series)
+    for i, (name, values) in enumerate(series.items()):
+        offset = (i - (len(series) - 1) / 2) * width
+        lengths = [values.get(label, np.nan) for label in labels]
+        bars = axes.barh(places + offset, lengths, width * 0.92, label=name, color=_colour(i))
+        texts = ["" if np.isnan(value) else format_value(value, decimals) for value in lengths]
+        axes.bar_label(bars, texts, padding=2, fontsize=7, color=INK)
+    axes.set_yticks(places, labels)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.grid(axis="x", color=RULE, linewidth=0.6)
+    axes.margins(x=0.1)
+    _write(path, figure, legend=len(series) > 1)
+
+
+def _axes(title: str, x: str, y: str, height: float = 4.0) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(6.4, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_title(title, loc="left", fontsize=11, color=INK)

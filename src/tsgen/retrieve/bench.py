@@ -3,11 +3,13 @@
 What was fitted and searched before is taken from the cache; what was killed goes on from there.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
-from tsgen.artifact import hash_strings, stage, stage_key
+from tsgen.artifact import LOGS, hash_strings, stage, stage_key, write_beside
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.progress import show
@@ -17,6 +19,7 @@ from tsgen.retrieve.retriever import Retriever
 from tsgen.retrieve.searching import keep_run, read_kept_run
 from tsgen.version import __version__
 
+FITTING = "fitting.json"  # in a fitted system's logs: how long it took
 TRAINING_SPLITS = ("train", "dev")  # what a system that trains may look at
 
 
@@ -60,7 +63,10 @@ class Bench:
         """The folder in the cache with the fitted system, and its key."""
 
         def fit(folder: Path) -> None:
+            began = monotonic()
             each.fit(self.data, settings, self.seed, folder)
+            with write_beside(folder / LOGS / FITTING) as beside:
+                beside.write_text(json.dumps({"seconds": monotonic() - began}) + "\n")
 
         inputs = {"documents": self.data.fingerprint, "tsgen": __version__}
         inputs |= judged_inputs(self.data, *(TRAINING_SPLITS if each.trains else ()))
@@ -80,3 +86,9 @@ class Bench:
         folder = self.cache / f"{label}-{key[:12]}"
         stage(folder, work, kind=kind, config=config, inputs=inputs, seed=seed)
         return folder, key
+
+
+def fitting_seconds(fitted: Path) -> float | None:
+    """How long the last call took that fitted a system; None if that was not noted."""
+    path = fitted / LOGS / FITTING
+    return json.loads(path.read_text())["seconds"] if path.exists() else None

@@ -18,13 +18,16 @@ from tsgen.docids.stage import KEPT, keep_weights, select_terms, terms_folder
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
 from tsgen.retrieve.engine import KIND, EngineConfig, write_engine
+from tsgen.terms.learned import KIND as LEARNED
+from tsgen.terms.learned import LearnedConfig, trained_weigher
+from tsgen.terms.words import Splitter
 from tsgen.train.config import PairsConfig
 from tsgen.train.generator import Generator, require_backbone
 from tsgen.train.iterate import MODEL, GeneratorConfig, train_generator
 from tsgen.training_loop import CURVE
 from tsgen.write.stage import QUERIES, make_queries
 
-CURVES = "training"
+CURVES, WEIGHER = "training", "weigher"
 
 
 def fit_engine(
@@ -65,6 +68,17 @@ def trained_stages(
     train = config.train.model_copy(update={"pairs": pairs})
     training = GeneratorConfig(model=config.model, train=train)
     return terms, train_generator(data, terms, training, seed, cache)
+
+
+def training_stages(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> dict[str, Path]:
+    """The folders in `cache` of all that is trained for an engine, by name; makes those missing."""
+    _, iterations = trained_stages(data, config, seed, cache)
+    stages = {f"iteration {number}": folder for number, folder in enumerate(iterations, 1)}
+    if config.terms.weights != LEARNED:
+        return stages
+    learned = LearnedConfig.from_mapping(config.terms.options)
+    weigher = trained_weigher(data, Splitter(config.terms.words), learned, seed, cache)
+    return {WEIGHER: weigher, **stages}
 
 
 def _pairs(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> PairsConfig:

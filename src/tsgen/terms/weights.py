@@ -50,6 +50,7 @@ class WeightsKind:
 
 
 _FILES = {
+    "control": "tsgen.terms.control",
     "learned": "tsgen.terms.learned",
     "random": "tsgen.terms.random_terms",
     "tfidf": "tsgen.terms.tfidf",
