@@ -89,6 +89,8 @@ def test_ance_goes_on_from_dpr(tmp_path: Path) -> None:
     names = sorted(path.name.rpartition("-")[0] for path in (tmp_path / "cache").iterdir())
     assert names.count("trained-dpr") == 1
     assert names.count("trained-ance") == 2
+    noted = list((tmp_path / "cache" / "ance").rglob("logs/training.json"))
+    assert len(noted) == 3  # the minutes of all rounds count
 
 
 def test_gtr_learns(tmp_path: Path) -> None:
@@ -112,9 +114,11 @@ def test_negatives_are_the_model_s_own_nearest_wrong_documents(tmp_path: Path) -
 
 
 def test_a_round_has_its_share_of_the_training() -> None:
-    config = ANCEConfig(epochs=8, minutes=10, round_share=0.25)
-    assert (config.round_config().epochs, config.round_config().minutes) == (2, 2.5)
-    assert (config.warm_up_config().epochs, config.warm_up_config().minutes) == (8, 10)
+    config = ANCEConfig(epochs=8, minutes=15, rounds=2, round_share=0.25)
+    first, later = config.warm_up_config(), config.round_config()
+    assert (first.epochs, later.epochs) == (8, 2)
+    assert (first.minutes, later.minutes) == (10, 2.5)
+    assert ANCEConfig().round_config().minutes is None
 
 
 def test_only_what_is_fresh_learns_at_the_rate_of_heads(tmp_path: Path) -> None:

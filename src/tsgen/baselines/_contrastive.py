@@ -3,6 +3,7 @@
 L = −log exp(s(Q, D+) / τ) / Σ_D exp(s(Q, D) / τ) + penalty,   D of the batch
 """
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tsgen.artifact import stage, stage_key
+from tsgen.artifact import LOGS, stage, stage_key
 from tsgen.baselines._bi_encoder import BiEncoder, Tokens, in_chunks
 from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.queries.pairs import Pair
 from tsgen.queries.training_set import TrainingSet, learned_from, training_sets
-from tsgen.training_loop import Report, TrainingLoop, remove_checkpoint, shard, shown
+from tsgen.training_loop import (
+    CURVE,
+    TIME,
+    Report,
+    TrainingLoop,
+    remove_checkpoint,
+    shard,
+    shown,
+)
 
 DEPTH = 10  # validation is M@10
 WEIGHT_DECAY = 0.01
@@ -60,6 +69,15 @@ def trained(
 
     stage(folder, work, kind=name, config=config, inputs=known, seed=seed, keep_pieces=True)
     return folder
+
+
+def keep_notes(stages: Sequence[Path], folder: Path) -> None:
+    """The learning curves and minutes of the trainings behind a system, in its folder."""
+    for number, kept in enumerate(stages):
+        into = folder / "training" / str(number)
+        (into / LOGS).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(kept / CURVE, into / CURVE)
+        shutil.copyfile(kept / LOGS / TIME, into / LOGS / TIME)
 
 
 class Contrast:

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from tsgen.artifact import read_manifest
 from tsgen.baselines._bi_encoder import BiEncoder
-from tsgen.baselines._contrastive import Mine, trained
+from tsgen.baselines._contrastive import Mine, keep_notes, trained
 from tsgen.baselines._dense import (
     DenseEncoder,
     DenseRetriever,
@@ -37,17 +37,22 @@ class ANCEConfig(DPRConfig):
     separate: bool = False
     rounds: int = Field(2, ge=1)  # after DPR's training
     depth: int = Field(200, ge=1)  # negatives are drawn from so many best documents
-    round_share: float = Field(0.5, gt=0)  # of DPR's epochs (or minutes), in each round
+    round_share: float = Field(0.5, gt=0)  # of round 0's epochs or minutes, in each later one
 
     def warm_up_config(self) -> DPRConfig:
-        """The settings of round 0."""
-        return DPRConfig(**{name: getattr(self, name) for name in DPRConfig.model_fields})
+        """The settings of round 0; of the minutes, which are those of all rounds, it has its
+        share."""
+        values = {name: getattr(self, name) for name in DPRConfig.model_fields}
+        if self.minutes is not None:
+            values["minutes"] = self.minutes / (1 + self.rounds * self.round_share)
+        return DPRConfig(**values)
 
     def round_config(self) -> DPRConfig:
         """The settings of a later round."""
-        minutes = None if self.minutes is None else self.minutes * self.round_share
-        shorter = {"epochs": self.epochs * self.round_share, "minutes": minutes}
-        return self.warm_up_config().model_copy(update=shorter)
+        first = self.warm_up_config()
+        minutes = None if first.minutes is None else first.minutes * self.round_share
+        shorter = {"epochs": first.epochs * self.round_share, "minutes": minutes}
+        return first.model_copy(update=shorter)
 
 
 def mine(depth: int, seed: int) -> Mine:
@@ -96,8 +101,9 @@ def trained_rounds(data: DataSet, config: ANCEConfig, seed: int, cache: Path) ->
 
 
 def _fit(data: DataSet, config: ANCEConfig, seed: int, folder: Path) -> None:
-    last = trained_rounds(data, config, seed, folder.parent)[-1]
-    DenseRetriever.fit(data, DenseEncoder.load(last)).save(folder)
+    rounds = trained_rounds(data, config, seed, folder.parent)
+    DenseRetriever.fit(data, DenseEncoder.load(rounds[-1])).save(folder)
+    keep_notes(rounds, folder)
 
 
 register(System("ance", ANCEConfig, _fit, DenseRetriever.load, trains=True))
