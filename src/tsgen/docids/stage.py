@@ -36,7 +36,7 @@ def _number_of_terms(n: Any) -> Any:
 class TermsConfig(StageConfig):
     """How T(D) is chosen."""
 
-    weights: str = "learned"  # or tfidf, title, random
+    weights: str = "learned"  # or tfidf, title, random, control
     # auto: the smallest N without collisions
     n: Annotated[int | Literal["auto"], BeforeValidator(_number_of_terms)] = 12
     words: WordsConfig = WordsConfig()
