@@ -118,3 +118,18 @@ def test_json_says_how_it_was_made(folder: Path) -> None:
     figures = json.loads(compare(folder, "--seed", "3", "--json", "-").stdout)
     assert figures["seed"] == 3
     assert figures["settings"]["bm25"]["k1"] == 1.5
+
+
+def test_seen_unseen_and_efficiency_are_tables_of_their_own(folder: Path, tmp_path: Path) -> None:
+    target, page = tmp_path / "figures.json", tmp_path / "page.md"
+    options = ["--seen-unseen", "--efficiency", "--minutes", "1"]
+    result = compare(folder, *options, "--json", str(target), "--table", str(page))
+    assert result.exit_code == 0, result.output
+    figures = json.loads(target.read_text())
+    assert figures["seen_unseen"]["rows"][0]["values"]["seen M@10"] == 1.0
+    assert figures["efficiency"]["rows"][0]["values"]["×, beam 100"] == 1.0
+    assert figures["minutes"] == {"bm25": None}
+    headers = [line for line in page.read_text().splitlines() if line.startswith("| system")]
+    assert len(headers) == 3
+    assert "unseen R@10" in result.stdout
+    assert "ms, beam 10" in result.stdout

@@ -44,6 +44,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "mini-subword": lambda: sharpened(TINY.mini()),
     "mini-word-copying": lambda: sharpened(TINY.mini(TERMS, copying=True)),
     "mini-word-set": lambda: sharpened(TINY.mini(TERMS, decoder="set")),
+    "mini-free-adaptive": lambda: sharpened(TINY.mini(free_symbols=9, adaptive=4)),
     "mini-subword-copying": lambda: sharpened(TINY.mini(copying=True)),
     **{name: lambda make=make: sharpened(make()) for name, make in HF.items()},
     **{f"{name}-word": by_words(HF[name]) for name in ("t5", "bart", "bert2bert", "llama")},

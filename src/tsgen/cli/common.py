@@ -77,15 +77,18 @@ TableOption = Annotated[
 ]
 
 
-def report(table: Any, figures: Any, json_target: str | None, table_target: Path | None) -> None:
-    """Print a `Table`, and write it and the full figures where the user wants them."""
+def report(tables: Any, figures: Any, json_target: str | None, table_target: Path | None) -> None:
+    """Print a `Table` or several, and write them and the full figures where the user wants them."""
     from tsgen.artifact import write_beside
     from tsgen.evaluate.tables import to_latex, to_markdown, to_rich
 
-    results_console(json_target).print(to_rich(table))
+    listed = tables if isinstance(tables, list) else [tables]
+    for table in listed:
+        results_console(json_target).print(to_rich(table))
     write_json(json_target, figures)
     if table_target is not None:
-        text = to_markdown(table) if table_target.suffix == ".md" else to_latex(table)
+        written = to_markdown if table_target.suffix == ".md" else to_latex
+        text = "\n".join(written(table) for table in listed)
         with write_beside(table_target) as beside:
             beside.write_text(text, encoding="utf-8")
 

@@ -25,7 +25,9 @@ def compare(
     data: DataArgument,
     systems: Annotated[
         str,
-        typer.Option(help="Names, separated by commas; the others are tested against the first."),
+        typer.Option(
+            help="Names, separated by commas, or `all`; the others are tested against the first."
+        ),
     ] = "bm25",
     split: SplitOption = "test",
     qrels: QrelsOption = "qrels",
@@ -45,6 +47,16 @@ def compare(
         Path | None, typer.Option(metavar="FILE", help="TOML with a table of settings per system.")
     ] = None,
     preset: PresetOption = "cpu",
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Train each system that trains for so long, whatever its epochs.", min=0),
+    ] = None,
+    seen_unseen: Annotated[
+        bool, typer.Option("--seen-unseen", help="Also seen and unseen queries side by side.")
+    ] = False,
+    efficiency: Annotated[
+        bool, typer.Option("--efficiency", help="Also time per query and bytes per document.")
+    ] = False,
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Fit or load systems, search, and print one table with significance marks.
@@ -56,6 +68,7 @@ def compare(
     from tsgen.config import read_settings
     from tsgen.corpus.load import load
     from tsgen.evaluate.compare import compare as compare_systems
+    from tsgen.evaluate.compared import compared
 
     source = load(data, qrels=qrels, skip_bad=skip_bad)
     with progress():
@@ -69,7 +82,10 @@ def compare(
             configs=read_settings(config, settings or [], preset),
             runs_dir=runs,
             title=f"{source.name}, {qrels}, {split}",
+            minutes=minutes,
+            efficiency=efficiency,
         )
     if skip_bad:
         console.print(source.problems.summary())
-    report(result.table(), result.as_json(), json, table)
+    tables, figures = compared(result, seen_unseen)
+    report(tables, figures, json, table)

@@ -10,12 +10,15 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tsgen.constrain.constraint import Allowed, Bool, Cursor, Int, Int32, Ragged
+from tsgen.constrain.constraint import Allowed, Bool, Cursor, Int, Int32, Ragged, spans
 from tsgen.constrain.kernel import fixed
 from tsgen.constrain.keys import Keys
 from tsgen.constrain.spelled import next_tokens
 from tsgen.errors import ConfigError
+
+Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,16 @@ class SequenceTrie:
         """[R] the number of documents whose sequence begins with the prefix."""
         ends = frontier.members.offsets
         return ends[frontier.high] - ends[frontier.low]
+
+    def best(self, frontier: TrieFrontier, query: Int, values: NDArray[np.float32]) -> Float:
+        """[R] the largest of values [Q, D] among the documents that each row, of the query [R], can
+        still lead to."""
+        ends = frontier.members.offsets
+        starts = ends[frontier.low]
+        valid = spans(frontier.members.values, starts, ends[frontier.high] - starts)
+        found = values[np.repeat(query, np.diff(valid.offsets)), valid.values]
+        best: Float = np.maximum.reduceat(found, valid.offsets[:-1]).astype(np.float64)
+        return best
 
     def identifier(self, document: int) -> list[int]:
         """The labels of the document's units."""

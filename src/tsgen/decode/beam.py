@@ -88,7 +88,8 @@ class Beam:
         # No document scores more than the hypotheses that lead to it, unless paths are added up
         # later; and a worse hypothesis takes no better one's place, unless something looks ahead.
         bounded = self._config.early_stop and merge != "sum" and not look_ahead
-        sets = 2 * beam if look_ahead or self._sums else beam
+        sets = 2 * beam if self._sums else beam
+        sets = max(sets, self._config.compared * beam) if look_ahead else sets
         return Wanted(sets, units, beam, merge, per_document, bounded)
 
     def _may_move_up(self, closed: Closed, wanted: Wanted) -> bool:

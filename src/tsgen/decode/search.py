@@ -1,6 +1,6 @@
 """The front door: queries in, documents out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -8,7 +8,7 @@ import torch
 from tsgen.constrain.constraint import Constraint, Ragged
 from tsgen.constrain.in_order import in_order
 from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.beam import Beam
+from tsgen.decode.beam import Beam, LookAhead
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import Found
 from tsgen.decode.moment import Observer
@@ -17,6 +17,9 @@ from tsgen.decode.rescore import DEPTH, rescore
 from tsgen.decode.score import Scorer
 from tsgen.errors import ConfigError
 from tsgen.model.backbone import Backbone
+
+Planner = Callable[[Sequence[str]], LookAhead]
+"""Called with the queries of a batch; what looks ahead for them."""
 
 
 @torch.no_grad()
@@ -28,12 +31,14 @@ def search(
     config: DecodeConfig | None = None,
     pool: Ragged | None = None,
     observer: Observer | None = None,
+    planner: Planner | None = None,
 ) -> list[list[Found]]:
     """At most `k` documents for each query, best first; ties by document order.
 
     `pool` limits each query to some documents (ascending positions), in place of the prior's pool;
     a single row of it is for all queries.
     `observer` is shown every step of every batch.
+    `planner` looks ahead in place of the prior, for any kind of identifier.
     """
     config = config or DecodeConfig()
     scorer = Scorer(backbone, constraint.alphabet, config)
@@ -44,7 +49,10 @@ def search(
         depth = max(k, DEPTH) if config.rescore else k
         beam = Beam(backbone, valid, scorer, together, depth, config, observer)
         own = None if pool is None else _own(valid, pool, start, len(together))
-        found = _run(beam, backbone, valid, own, config)
+        if planner is not None:
+            found = beam.run(own, planner(together))
+        else:
+            found = _run(beam, backbone, valid, own, config)
         if config.rescore and any(found):
             sets = _term_sets(constraint)
             terms = term_log_probs(backbone, sets, beam.start.hidden)

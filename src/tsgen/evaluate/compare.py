@@ -3,7 +3,7 @@
 What was fitted and searched before is taken from the cache; what was killed goes on from there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,15 @@ from tsgen.config import StageConfig, preset
 from tsgen.corpus.dataset import DataSet, cache_folder_of
 from tsgen.corpus.splits import seen_unseen
 from tsgen.errors import ConfigError
+from tsgen.evaluate.budget import minutes_of, with_minutes
 from tsgen.evaluate.comparison import SystemComparison
+from tsgen.evaluate.efficiency import Cost, measure
 from tsgen.evaluate.metrics import evaluate_groups
 from tsgen.evaluate.runs import write_trec
 from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.registry import System, check_tables, system, system_names
+
+ALL, FIRST = "all", "bm25"
 
 
 def compare(
@@ -31,13 +35,17 @@ def compare(
     configs: Mapping[str, Mapping[str, Any]] | None = None,
     runs_dir: Path | None = None,
     title: str | None = None,
+    minutes: float | None = None,
+    efficiency: bool = False,
 ) -> SystemComparison:
     """Fit or load each system, search for the split's queries, and score the hits.
 
     `limit` takes the first so many queries. `configs` are settings by system, by default those of
     the `cpu` preset. `runs_dir` receives a TREC run file for each system. `title` heads the table.
+    `minutes` are those of training for each system that trains. `efficiency` measures time and size
+    as well, anew each time.
     """
-    chosen = _with_settings(systems, preset("cpu") if configs is None else configs)
+    chosen = _with_settings(systems, preset("cpu") if configs is None else configs, minutes)
     judgments = dict(islice(data.judgments(split).items(), limit))
     queries = [data.queries()[id] for id in judgments]
     bench = Bench(data, queries, k, seed, cache_folder_of(data, cache))
@@ -48,18 +56,43 @@ def compare(
     groups = query_groups(data, split)
     scores = {name: evaluate_groups(run, judgments, groups) for name, run in runs.items()}
     used = {each.name: settings.model_dump(mode="json") for each, settings in chosen}
-    return SystemComparison(title or f"{data.name}, {split}", k, limit, scores, seed, used)
+    budgets = {each.name: minutes_of(settings) for each, settings in chosen}
+    costs = _costs(bench, chosen) if efficiency else ()
+    title = title or f"{data.name}, {split}"
+    return SystemComparison(title, k, limit, scores, seed, used, budgets, costs)
 
 
 def _with_settings(
-    names: Sequence[str], configs: Mapping[str, Mapping[str, Any]]
+    names: Sequence[str], configs: Mapping[str, Mapping[str, Any]], minutes: float | None
 ) -> list[tuple[System, StageConfig]]:
     """The systems with their settings; every mistake is found before any work starts."""
     check_tables(configs)
-    systems = [system(name) for name in dict.fromkeys(names)]
+    systems = [system(name) for name in dict.fromkeys(_listed(names))]
+    if minutes is not None:
+        configs = with_minutes(configs, minutes)
     if not systems:
         raise ConfigError(f"no systems to compare; known: {', '.join(system_names())}")
     return [(each, each.settings(configs)) for each in systems]
+
+
+def _listed(names: Sequence[str]) -> Iterator[str]:
+    """The names, with `all` standing for every one there is, BM25 first."""
+    for name in names:
+        if name == ALL:
+            yield from (FIRST, *system_names())
+        else:
+            yield name
+
+
+def _costs(bench: Bench, chosen: Sequence[tuple[System, StageConfig]]) -> list[Cost]:
+    """What each system costs; all are fitted by now."""
+    size = sum(1 for _ in bench.data.documents())
+    queries = [query.text for query in bench.queries]
+    costs = []
+    for each, settings in chosen:
+        folder, _ = bench.fit(each, settings)
+        costs.append(measure(each.name, each.load(folder), folder, queries, size))
+    return costs
 
 
 def query_groups(data: DataSet, split: str) -> dict[str, set[str]]:

@@ -1,10 +1,11 @@
 """What a comparison of systems found, as a table with significance marks and as JSON."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from tsgen.evaluate.efficiency import Cost
 from tsgen.evaluate.metrics import MEASURES, Scores
 from tsgen.evaluate.significance import LEVEL, Comparison, compare_with
 from tsgen.evaluate.tables import Column, Row, Table, to_json
@@ -23,6 +24,8 @@ class SystemComparison:
     scores: Mapping[str, Mapping[str, Scores]]  # system → group (all, seen, unseen) → scores
     seed: int = 0
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by system
+    minutes: Mapping[str, float | None] = field(default_factory=dict)  # of training, if limited
+    costs: Sequence[Cost] = ()
 
     @property
     def reference(self) -> str:
@@ -57,8 +60,8 @@ class SystemComparison:
             for measure in MEASURES
             for test in self.significance(group, measure)
         ]
-        made = {"date": date.today().isoformat(), "tsgen": __version__, "seed": self.seed}
-        made |= {"settings": self.settings}
+        made: dict[str, Any] = {"date": date.today().isoformat(), "tsgen": __version__}
+        made |= {"seed": self.seed, "settings": self.settings, "minutes": dict(self.minutes)}
         return to_json(self.table()) | {"significance": tests} | made
 
     def _rows(self, group: str, several: bool) -> Iterator[Row]:
@@ -81,6 +84,10 @@ class SystemComparison:
         notes = {"hits": f"at most {self.k} a query"}
         if self.limit is not None:
             notes["limit"] = f"the first {self.limit:,} queries only"
+        limited = {name: minutes for name, minutes in self.minutes.items() if minutes is not None}
+        if limited:
+            told = ", ".join(f"{name} {minutes:g}" for name, minutes in limited.items())
+            notes["minutes of training"] = told
         if len(self.scores) > 1:
             test = f"paired t-test, p < {LEVEL}, Holm-corrected"
             notes |= {f"{BETTER} / {WORSE}": f"better / worse than {self.reference} ({test})"}

@@ -21,6 +21,7 @@ from tsgen.artifact import write_beside
 from tsgen.config import StageConfig, unset
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.errors import ArtifactError, ConfigError
+from tsgen.model.adaptive import Adaptive
 from tsgen.model.copying import Copy, Pointed
 from tsgen.model.decoder import DecoderLayer, Groups, Memory
 from tsgen.model.tree_cache import Rows, TreeCache
@@ -52,6 +53,8 @@ class MiniConfig(StageConfig):
     different orders are equal hypotheses, and to merge them is exact. Needs one symbol a term."""
     free_symbols: int | None = Field(None, ge=1, exclude_if=unset)
     """So many symbols with vectors of their own, in place of the tokenizer's pieces."""
+    adaptive: int | None = Field(None, ge=1, exclude_if=unset)
+    """The rank in which output vectors are adapted to the prefix (see `adaptive`); None: not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class Mini(nn.Module):
         self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(config.layers))
         self.norm = nn.LayerNorm(width)
         self.copy = Copy(width) if config.copying else None
+        self.adaptive = Adaptive(width, config.adaptive) if config.adaptive else None
         self._selected: tuple[Tensor, Tensor] | None = None
 
     @classmethod
@@ -162,6 +166,8 @@ class Mini(nn.Module):
         for layer, memory in zip(self.layers, memories, strict=True):
             states = layer(states, memory, written)
         hidden = self.norm(states)
+        if self.adaptive is not None:
+            hidden = self.adaptive(hidden, inputs + self.positions.weight[: targets.shape[1]])
         if self.copy is not None and pointed is not None:
             hidden = self.copy(hidden, pointed)
         return functional.linear(hidden, self.table(tokens))
@@ -264,6 +270,9 @@ class Mini(nn.Module):
         ):
             states = layer.step(states, number, cache.tree, rows, groups, memory, written)
         hidden: Tensor = self.norm(states)
+        if self.adaptive is not None:
+            prefix, free = inputs + self.positions(rows.depths), len(self.layers)
+            hidden = self.adaptive.step(hidden, prefix, free, cache.tree, rows)
         if self.copy is None or cache.pointed is None:
             return hidden
         return groups.collect(self.copy(groups.spread(hidden), cache.pointed))

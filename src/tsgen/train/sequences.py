@@ -62,6 +62,11 @@ def new_backbone(config: ModelConfig, seed: int, symbols: int | None = None) -> 
     if config.backbone in (MINI, MINI_FLAT):
         fixed = {"spelling": "subword", "decoder": "sequence", "free_symbols": symbols}
         return Mini.create(config.own_sizes().model_copy(update=fixed))
+    if config.adaptive is not None:
+        raise ConfigError(
+            f"model.adaptive = {config.adaptive} with the backbone {config.backbone!r}; expected "
+            f"{MINI_FLAT!r}, whose decoder can adapt. Set model.backbone={MINI_FLAT}."
+        )
     backbone = load_pretrained(config.backbone, config.query_tokens)
     if symbols is not None:
         backbone.write_free_symbols(symbols)

@@ -47,37 +47,15 @@ class LexicalFinder:
         return has
 
 
-class DenseFinder:
-    """Cosine of mean-pooled vectors; they are kept in `folder` for a call that goes on later."""
+class VectorReader:
+    """Reads texts into vectors: MiniLM's states, their mean, length 1."""
 
-    def __init__(self, texts: Iterable[str], folder: Path) -> None:
+    def __init__(self) -> None:
         self._encoder, self._tokenizer = load_encoder(MINILM)
         self._encoder.eval()
-        path = folder / VECTORS
-        if not path.exists():
-            vectors = self._vectors(list(texts), "reading documents for the round trip")
-            with write_beside(path) as beside, beside.open("wb") as file:
-                np.save(file, vectors, allow_pickle=False)
-        self._documents = np.load(path, allow_pickle=False)  # [D, d]
 
-    def finds(self, queries: Sequence[str], documents: Sequence[int], k: int) -> Bools:
-        """[Q] whether fewer than k documents are nearer to the query than its own."""
-        scores = self._scores(queries)
-        own = scores[np.arange(len(queries)), np.asarray(documents, np.int64)]
-        nearer: Bools = (scores > own[:, None]).sum(axis=1) < k
-        return nearer
-
-    def nearest(self, queries: Sequence[str], k: int) -> NDArray[np.int64]:
-        """[Q, k] the nearest documents of each query, nearest first."""
-        return np.argsort(-self._scores(queries), axis=1, kind="stable")[:, :k]
-
-    def _scores(self, queries: Sequence[str]) -> NDArray[np.float32]:
-        """[Q, D] the cosine of each query and each document."""
-        scores: NDArray[np.float32] = self._vectors(list(queries), "") @ self._documents.T
-        return scores
-
-    def _vectors(self, texts: list[str], what: str) -> NDArray[np.float32]:
-        """[T, d] of length 1, read in batches of texts of about one length."""
+    def vectors(self, texts: Sequence[str], what: str = "") -> NDArray[np.float32]:
+        """[T, d], read in batches of texts of about one length; `what` is shown to who watches."""
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         vectors = np.zeros((len(texts), self._encoder.config.hidden_size), np.float32)
         for start in range(0, len(order), BATCH):
@@ -96,6 +74,35 @@ class DenseFinder:
         mask = inputs["attention_mask"].unsqueeze(-1)
         mean = (states * mask).sum(1) / mask.sum(1)
         return torch.nn.functional.normalize(mean, dim=-1).numpy()
+
+
+class DenseFinder:
+    """Cosine of mean-pooled vectors; they are kept in `folder` for a call that goes on later."""
+
+    def __init__(self, texts: Iterable[str], folder: Path) -> None:
+        self._reader, path = VectorReader(), folder / VECTORS
+        if not path.exists():
+            what = "reading documents for the round trip"
+            vectors = self._reader.vectors(list(texts), what)
+            with write_beside(path) as beside, beside.open("wb") as file:
+                np.save(file, vectors, allow_pickle=False)
+        self._documents = np.load(path, allow_pickle=False)  # [D, d]
+
+    def finds(self, queries: Sequence[str], documents: Sequence[int], k: int) -> Bools:
+        """[Q] whether fewer than k documents are nearer to the query than its own."""
+        scores = self._scores(queries)
+        own = scores[np.arange(len(queries)), np.asarray(documents, np.int64)]
+        nearer: Bools = (scores > own[:, None]).sum(axis=1) < k
+        return nearer
+
+    def nearest(self, queries: Sequence[str], k: int) -> NDArray[np.int64]:
+        """[Q, k] the nearest documents of each query, nearest first."""
+        return np.argsort(-self._scores(queries), axis=1, kind="stable")[:, :k]
+
+    def _scores(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        """[Q, D] the cosine of each query and each document."""
+        scores: NDArray[np.float32] = self._reader.vectors(queries) @ self._documents.T
+        return scores
 
 
 def _lexical(data: DataSet, folder: Path) -> Finder:

@@ -1,0 +1,188 @@
+"""Discrete codes that are learned position by position, as GenRet's document tokenizer does.
+
+A document's state at position t is made of its vector less what its codes so far say; its code is
+the nearest entry of the codebook of t. A codebook starts from balanced clusters of the states, so
+that all codes are in use, and is trained together with what makes the states by
+
+- retrieval: a query is nearer to its document's state than to those of the batch's other documents,
+  and tells its document's code;
+- reconstruction: the entries of a document's codes tell its vector from those of the others;
+- commitment: a state stays near its entry.
+
+Codes of the positions before are fixed by then.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize
+
+from tsgen.baselines._clusters import Codes, Floats, balanced_kmeans
+from tsgen.training_loop import TrainingLoop, remove_checkpoint, shard, shown
+
+TEMPERATURE = 0.05
+HELD_OUT = 512  # pairs that validate; they are learned, too, since codes are of documents
+RATE = 1e-3
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class CodePairs:
+    """Vectors [D, d] of documents and [P, d] of queries, and the document [P] of each query."""
+
+    documents: Floats
+    queries: Floats
+    answers: Int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTraining:
+    """How long each position is learned; a part of the loss with weight 0 is left out."""
+
+    epochs: int = 5
+    minutes: float | None = None  # of each position
+    batch_size: int = 128
+    retrieval: float = 1.0
+    reconstruction: float = 1.0
+    commitment: float = 1.0
+
+
+class Codebooks(nn.Module):
+    """The codebooks [T, K, d] of all positions, and what makes states of vectors."""
+
+    def __init__(self, width: int, positions: int, codes: int) -> None:
+        super().__init__()
+        self.books = nn.Parameter(torch.zeros(positions, codes, width))
+        last = nn.Linear(width, width)
+        nn.init.zeros_(last.weight)  # before training a state is the rest of its vector
+        nn.init.zeros_(last.bias)
+        self.net = nn.Sequential(nn.Linear(width, width), nn.GELU(), last)
+
+    def states(self, vectors: Tensor, codes: Tensor) -> Tensor:
+        """[B, d] after codes [B, t]."""
+        rest = vectors - self.told(codes)
+        return normalize(rest + self.net(rest), dim=-1)
+
+    def told(self, codes: Tensor) -> Tensor:
+        """[B, d] what the codes [B, t] say of a vector: the sum of their entries."""
+        entries = [self.books[place, codes[:, place]] for place in range(codes.shape[1])]
+        zero = self.books.new_zeros(len(codes), self.books.shape[2])
+        return torch.stack([zero, *entries]).sum(dim=0)
+
+    def scores(self, states: Tensor, position: int) -> Tensor:
+        """[B, K] of the codes at a position."""
+        return states @ normalize(self.books[position], dim=-1).T / TEMPERATURE
+
+    def tensor(self, array: Floats | Int) -> Tensor:
+        """An array where the codebooks are."""
+        return torch.from_numpy(array).to(self.books.device)
+
+    def loss(
+        self, queries: Tensor, documents: Tensor, codes: Tensor, same: Tensor, how: CodeTraining
+    ) -> Tensor:
+        """Of pairs [B] whose documents have codes [B, t]; `same` [B, B] tells equal documents."""
+        position, right = codes.shape[1], torch.arange(len(queries), device=codes.device)
+        found, asked = self.states(documents, codes), self.states(queries, codes)
+        own = self.scores(found, position)
+        code = own.argmax(dim=-1)
+        others = same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
+        near = (asked @ found.T / TEMPERATURE).masked_fill(others, -torch.inf)
+        retrieval = cross_entropy(near, right) + cross_entropy(self.scores(asked, position), code)
+        told = normalize(self.told(torch.cat((codes, code[:, None]), dim=1)), dim=-1)
+        alike = (told @ normalize(documents, dim=-1).T / TEMPERATURE).masked_fill(
+            others, -torch.inf
+        )
+        parts = retrieval, cross_entropy(alike, right), cross_entropy(own, code)
+        weights = how.retrieval, how.reconstruction, how.commitment
+        return torch.stack([w * part for w, part in zip(weights, parts, strict=True)]).sum()
+
+
+def learn_codes(
+    pairs: CodePairs, positions: int, codes: int, how: CodeTraining, seed: int, folder: Path
+) -> Codes:
+    """The codes [T] of each document; `folder` keeps what an interrupted call goes on from."""
+    torch.manual_seed(seed)
+    model = Codebooks(pairs.documents.shape[1], positions, codes)
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    known = model.tensor(np.zeros((len(pairs.documents), 0), np.int64))
+    for position in range(positions):
+        part = folder / f"codes-{position}"
+        part.mkdir(parents=True, exist_ok=True)
+        _start(model, pairs, known, seed)
+        _train(model, pairs, known, how, seed, part)
+        known = torch.cat((known, _assigned(model, pairs.documents, known)[:, None]), dim=1)
+    for position in range(positions):
+        remove_checkpoint(folder / f"codes-{position}")
+    rows: Codes = known.tolist()
+    return rows
+
+
+@torch.no_grad()
+def _start(model: Codebooks, pairs: CodePairs, known: Tensor, seed: int) -> None:
+    """Diverse initialisation: the means of balanced clusters of what is still to be told."""
+    position, size = known.shape[1], model.books.shape[1]
+    vectors = model.tensor(pairs.documents)
+    label = balanced_kmeans(model.states(vectors, known).cpu().numpy(), size, seed + position)
+    rest = vectors - model.told(known)
+    for code in np.unique(label):
+        model.books[position, int(code)] = rest[np.flatnonzero(label == code)].mean(dim=0)
+
+
+def _train(
+    model: Codebooks, pairs: CodePairs, known: Tensor, how: CodeTraining, seed: int, folder: Path
+) -> None:
+    per_epoch = -(-len(pairs.answers) // how.batch_size)
+    learned = [{"params": list(model.parameters()), "lr": RATE, "peak": RATE}]
+    loop = TrainingLoop(
+        model,
+        torch.optim.AdamW(learned, weight_decay=0.0),
+        steps=per_epoch * how.epochs,
+        warm_up=0.05,
+        validate_every=max(per_epoch, 20),
+        patience=4,
+        seed=seed,
+        folder=folder,
+        report=shown(f"codes of position {known.shape[1] + 1}"),
+        minutes=how.minutes,
+    )
+    loop.run(_losses(model, pairs, known, how, seed), lambda: _figure(model, pairs, known))
+
+
+def _losses(
+    model: Codebooks, pairs: CodePairs, known: Tensor, how: CodeTraining, seed: int
+) -> Callable[[int], Tensor]:
+    """The loss of each step, from (seed, step) alone."""
+    size = how.batch_size
+
+    def loss(step: int) -> Tensor:
+        rows = shard(np.random.default_rng((seed, step)).integers(len(pairs.answers), size=size))
+        answers, queries = model.tensor(pairs.answers[rows]), model.tensor(pairs.queries[rows])
+        documents = model.tensor(pairs.documents[pairs.answers[rows]])
+        return model.loss(queries, documents, known[answers], answers[:, None] == answers, how)
+
+    return loss
+
+
+@torch.no_grad()
+def _assigned(model: Codebooks, vectors: Floats, known: Tensor) -> Tensor:
+    """[D] the next code of each document."""
+    states = model.states(model.tensor(vectors), known)
+    return model.scores(states, known.shape[1]).argmax(dim=-1)
+
+
+@torch.no_grad()
+def _figure(model: Codebooks, pairs: CodePairs, known: Tensor) -> float:
+    """How many queries tell their document's code, times how evenly codes are used (entropy)."""
+    position, answers = known.shape[1], model.tensor(pairs.answers[:HELD_OUT])
+    codes = _assigned(model, pairs.documents, known)
+    asked = model.states(model.tensor(pairs.queries[:HELD_OUT]), known[answers])
+    right = (model.scores(asked, position).argmax(dim=-1) == codes[answers]).float().mean()
+    share = torch.bincount(codes, minlength=model.books.shape[1]) / len(codes)
+    entropy = torch.special.entr(share).sum() / np.log(max(model.books.shape[1], 2))
+    return float(right * entropy)

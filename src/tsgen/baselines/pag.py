@@ -1,0 +1,156 @@
+"""PAG-style (Zeng et al., 2024): planning ahead in autoregressive generation, by a set prior.
+
+Every document has a sequence and a set. One step of a set model says how likely each document's
+terms are, without their order; that prior is added to the beam search over sequences twice: a
+prefix counts with the best prior of the documents that it can still lead to, so it is not pruned
+while a good one is ahead, and a document found counts with its own.
+
+The set model is the trained term-set generator of the same settings ([terms], [model], [train]);
+sequences are residual-quantised codes that know their position.
+
+Deviations: the two models are trained apart, not one after the other from the same weights; codes
+are of MiniLM's vectors, 4 of at most √D instead of 8 of 2048, equal ones numbered. `train.minutes`
+are shared half and half.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tsgen.baselines._clusters import (
+    by_position,
+    document_vectors,
+    leaf_size,
+    residual_codes,
+    told_apart,
+)
+from tsgen.config import merged
+from tsgen.constrain.constraint import Int
+from tsgen.constrain.trie import Float, TrieFrontier
+from tsgen.corpus.dataset import DataSet, watched_documents
+from tsgen.decode.beam import LookAhead
+from tsgen.decode.found import Found, as_hits
+from tsgen.decode.plan import plan
+from tsgen.decode.search import search
+from tsgen.docids.sequence_ids import SequenceIds
+from tsgen.records import Hit
+from tsgen.retrieve.engine import Engine, EngineConfig, engine_config
+from tsgen.retrieve.fitting import make_engine
+from tsgen.retrieve.registry import System, Tables, register
+from tsgen.retrieve.sequences import SequenceConfig, SequenceFit, SequenceRetriever, settings_of
+
+NAME, SET, PLAN = "pag", "set", "plan.json"
+PATIENT = {"early_stop": False, "compared": 16}
+
+
+class PAGConfig(SequenceConfig):
+    """The sizes of the sequences, and how much the prior counts."""
+
+    positions: int = Field(4, ge=1)
+    codes: int = Field(256, ge=2)  # of a position, at most
+    weight: float = Field(1.0, ge=0)
+    prior: Literal["mean", "sum", "matched"] = "matched"  # see `tsgen.decode.plan`
+    set_model: EngineConfig = EngineConfig()
+
+
+class PAG:
+    """A search over sequences that a set model plans."""
+
+    def __init__(
+        self, sequences: SequenceRetriever, sets: Engine, weight: float, prior: str
+    ) -> None:
+        self._sequences, self._sets = sequences, sets
+        self._weight, self._prior = weight, prior
+
+    def search(self, queries: Sequence[str], k: int, beam: int | None = None) -> list[list[Hit]]:
+        """At most `k` hits for each query; a score is log p of the sequence plus the prior."""
+        generator, decode = self._sequences.generator, self._sequences.config.decode.with_beam(beam)
+        priors: list[NDArray[np.float32]] = []
+
+        def planner(together: Sequence[str]) -> LookAhead:
+            values = self._weight * self._priors(together)
+            priors.extend(values)
+
+            def ahead(frontier: TrieFrontier, query: Int) -> Float:
+                return generator.constraint.best(frontier, query, values)
+
+            return ahead
+
+        # What log p ranks low may come first by its prior: nothing is dropped before that counts.
+        wide, decode = max(k, decode.beam), decode.model_copy(update=PATIENT)
+        parts = generator.backbone, generator.constraint
+        found = search(*parts, queries, wide, decode, planner=planner)
+        ranked = [_with_prior(*one)[:k] for one in zip(found, priors, strict=True)]
+        names = self._sequences.names()
+        return [as_hits(hits, generator.ids.documents, names) for hits in ranked]
+
+    def _priors(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        """[Q, D] of the documents' sets, by one step of the set model."""
+        generator = self._sets.generator
+        _, _, hidden = generator.backbone.encode(queries)
+        return plan(generator.backbone, generator.constraint, hidden, self._prior).sums
+
+    def save(self, folder: Path) -> None:
+        """Write both models and what joins them."""
+        self._sequences.save(folder)
+        (folder / SET).mkdir(exist_ok=True)
+        self._sets.save(folder / SET)
+        _save_plan(folder, self._weight, self._prior)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Open what `save` wrote."""
+        settings = orjson.loads((folder / PLAN).read_bytes())
+        return cls(SequenceRetriever.load(folder), Engine.load(folder / SET), **settings)
+
+
+def _with_prior(found: Sequence[Found], prior: NDArray[np.float32]) -> list[Found]:
+    """In the order of log p plus prior; ties stay as they are."""
+    scored = [replace(one, score=one.score + float(prior[one.document])) for one in found]
+    return sorted(scored, key=lambda one: -one.score)
+
+
+def _save_plan(folder: Path, weight: float, prior: str) -> None:
+    (folder / PLAN).write_bytes(orjson.dumps({"weight": weight, "prior": prior}))
+
+
+def _settings(tables: Tables) -> PAGConfig:
+    sets = {"set_model": engine_config(tables).model_dump()}
+    return settings_of(NAME, PAGConfig)(merged(tables, {NAME: sets}))
+
+
+def _halved(config: Any) -> Any:
+    """Settings with half of the minutes."""
+    half = config.train.minutes and config.train.minutes / 2
+    return config.model_copy(update={"train": config.train.model_copy(update={"minutes": half})})
+
+
+def _fit(data: DataSet, config: PAGConfig, seed: int, folder: Path) -> None:
+    (folder / SET).mkdir(exist_ok=True)
+    make_engine(data, _halved(config.set_model), seed, folder / SET, folder.parent)
+    fit = SequenceFit(data, _halved(config), seed, folder)
+    synthetic, since = fit.synthetic(), time.monotonic()
+
+    def scheme(_tokenizer: object) -> SequenceIds:
+        ids = [document.id for document in watched_documents(data)]
+        codes = leaf_size(len(ids), config.codes, 2)
+        vectors = document_vectors(data, folder.parent)
+        rows = told_apart(residual_codes(vectors, config.positions, codes, seed))
+        placed, names = by_position(rows)
+        return SequenceIds.of(ids, placed, symbols=names)
+
+    generator = fit.generator(fit.ids(scheme))
+    pairs, validation = fit.examples(generator.ids, synthetic)
+    fit.learn(generator, pairs, validation, folder, since=since)
+    fit.finish(generator)
+    _save_plan(folder, config.weight, config.prior)
+
+
+register(System(NAME, PAGConfig, _fit, PAG.load, True, from_tables=_settings, own_table=True))

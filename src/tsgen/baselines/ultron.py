@@ -1,0 +1,124 @@
+"""Ultron (Zhou et al., 2022): the URL is the identifier, learned in three stages.
+
+`ids = "url"`: the parts of the document's URL (its metadata `url`) from the last to the first, for
+the last says most; where there is none, one is made of the title, numbered if there are several.
+`ids = "pq"`: product-quantised codes of the document's vector.
+
+Training goes from text pieces → id over synthetic queries → id to real queries → id. Of
+`train.minutes` each stage has a third; `train.epochs` are those of each. A stage without pairs is
+left out.
+
+Deviations: vectors are MiniLM's, the backbone is that of all generative systems; 24 groups of 256
+codes are for millions of documents, here are 6 of at most √D; equal codes are numbered.
+"""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from pydantic import Field
+
+from tsgen.baselines._clusters import (
+    by_position,
+    document_vectors,
+    leaf_size,
+    product_codes,
+    told_apart,
+)
+from tsgen.corpus.dataset import DataSet, watched_documents
+from tsgen.docids.sequence_ids import SequenceIds
+from tsgen.queries.pairs import Pair
+from tsgen.records import Document
+from tsgen.retrieve.sequences import SequenceConfig, SequenceFit, register_sequences, text_ids
+from tsgen.train.examples import own_pairs, read_pairs
+from tsgen.training_loop import remove_checkpoint
+
+URL = "url"  # in a document's metadata
+
+
+class UltronConfig(SequenceConfig):
+    """Which identifiers, and what the first stage learns."""
+
+    ids: Literal["url", "pq"] = "url"
+    longest: int = Field(32, ge=1)  # tokens of a URL
+    words: int = Field(8, ge=1)  # of the text, for a document without URL and title
+    groups: int = Field(6, ge=1)
+    codes: int = Field(256, ge=2)  # of a group, at most
+    pieces: int = Field(2, ge=0)  # of each text, for the first stage
+
+
+def url_text(document: Document, words: int) -> str:
+    """The words of a URL: its path from the last part to the first, then its host."""
+    url = document.metadata.get(URL)
+    if not isinstance(url, str) or not url.strip():
+        title = document.title.strip() or " ".join(document.text.split()[:words])
+        return "-".join(re.findall(r"\w+", title.lower()))
+    parts = urlsplit(url if "//" in url else f"//{url}")
+    path = [part for part in unquote(parts.path).split("/") if part]
+    path += [parts.query] if parts.query else []
+    return "/".join([*reversed(path), parts.hostname or ""]).replace("_", " ").rstrip("/")
+
+
+def numbered(texts: Iterable[str]) -> list[str]:
+    """The texts, those that were there before followed by a number from 2 on."""
+    seen: Counter[str] = Counter()
+    told_apart = []
+    for text in texts:
+        seen[text] += 1
+        told_apart.append(text if seen[text] == 1 else f"{text} {seen[text]}")
+    return told_apart
+
+
+def ultron_ids(
+    data: DataSet, config: UltronConfig, seed: int, cache: Path, tokenizer: Any
+) -> SequenceIds:
+    """The sequence of each document."""
+    found = [(each.id, url_text(each, config.words)) for each in watched_documents(data)]
+    ids = [document_id for document_id, _ in found]
+    if config.ids == "url":
+        return text_ids(ids, numbered(text for _, text in found), tokenizer, config.longest)
+    codes = leaf_size(len(ids), config.codes, 2)
+    rows = product_codes(document_vectors(data, cache), config.groups, codes, seed)
+    placed, names = by_position(told_apart(rows))
+    return SequenceIds.of(ids, placed, symbols=names)
+
+
+def stages(fit: SequenceFit, pairs: Sequence[Pair], synthetic: Path | None) -> list[list[Pair]]:
+    """The pairs by what their queries are: pieces of text, synthetic, real; none of them empty."""
+    numbers = {document.id: number for number, document in enumerate(fit.data.documents())}
+    own = set(own_pairs(fit.data, fit.config.train.pairs, fit.seed))
+    written = set(read_pairs(synthetic, numbers)) if synthetic else set()
+    kinds: list[list[Pair]] = [[], [], []]
+    for pair in pairs:
+        kinds[0 if pair in own else 1 if pair in written else 2].append(pair)
+    return [kind for kind in kinds if kind]
+
+
+def _fit(data: DataSet, config: UltronConfig, seed: int, folder: Path) -> None:
+    pieces = max(config.train.pairs.pieces, config.pieces)
+    learned = config.train.pairs.model_copy(update={"pieces": pieces})
+    train = config.train.model_copy(update={"pairs": learned})
+    fit = SequenceFit(data, config.model_copy(update={"train": train}), seed, folder)
+    synthetic = fit.synthetic()
+    since = time.monotonic()
+    generator = fit.generator(
+        fit.ids(lambda tokenizer: ultron_ids(data, config, seed, folder.parent, tokenizer))
+    )
+    pairs, validation = fit.examples(generator.ids, synthetic)
+    in_turn = stages(fit, pairs, synthetic)
+    train = train.model_copy(update={"minutes": train.minutes and train.minutes / len(in_turn)})
+    parts = [folder / f"stage-{number}" for number, _ in enumerate(in_turn, 1)]
+    for learned_now, part in zip(in_turn, parts, strict=True):
+        part.mkdir(exist_ok=True)  # a finished one has its checkpoint, and is over at once
+        fit.learn(generator, learned_now, validation, part, train, since)
+        since = time.monotonic()
+    fit.finish(generator)
+    for part in parts:
+        remove_checkpoint(part)
+
+
+register_sequences("ultron", UltronConfig, _fit)
