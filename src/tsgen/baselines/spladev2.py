@@ -34,7 +34,7 @@ from tsgen.terms.encoder import empty_encoder, encoder_path
 HEADED = "ForMaskedLM"
 SAMPLE = 32  # texts that a fresh head is fitted to
 OWN = 2.0  # mean logit of a token where it stands, with a fresh head
-TERMS = 5, 0.001  # of each token with a fresh head: at least so many, or that share of all
+TERMS = 5  # that a token has, with a fresh head: itself and its nearest neighbours
 
 
 class SPLADEv2Config(SparseConfig):
@@ -107,13 +107,12 @@ class SPLADE(SparseEncoder):
     @torch.no_grad()
     def begin(self, texts: Sequence[str]) -> None:
         """Fit the scale and the bias of a fresh head: in the mean over tokens, the own logit is
-        `OWN`, and as many logits as `TERMS` says are above zero."""
+        `OWN`, and zero is the last of the `TERMS` largest."""
         if self.headed or not texts:
             return
         ids, mask = self.padded(self.tokens(texts[:SAMPLE], self.config.query_tokens))
         logits = self.states(ids, mask)[mask] @ self.decoder.weight.T  # [N, V]
-        least, share = TERMS
-        zero = logits.topk(max(least, int(share * logits.shape[1]))).values[:, -1].mean()
+        zero = logits.topk(TERMS).values[:, -1].mean()
         own = logits.gather(1, ids[mask].unsqueeze(1)).mean()
         scale = OWN / torch.maximum(own - zero, logits.std())
         self.transform.weight.mul_(scale)
