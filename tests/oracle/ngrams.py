@@ -33,3 +33,32 @@ def every(pieces: Pieces, longest: int) -> list[Ngram]:
             for at in range(len(piece) - size + 1)
         }
     )
+
+
+def document_scores(
+    pieces: Pieces,
+    owners: Sequence[int],
+    weights: Sequence[tuple[Ngram, float]],
+    alpha: float,
+    beta: float,
+) -> dict[int, float]:
+    """W(d, q) of every document with an n-gram, from n-grams and their weights, heaviest first."""
+    found: dict[int, float] = {}
+    for document in sorted(set(owners)):
+        own = [piece for piece, owner in zip(pieces, owners, strict=True) if owner == document]
+        taken: list[Ngram] = []  # K(d)
+        covered: set[tuple[int, int]] = set()
+        total = 0.0
+        for ngram, weight in weights:
+            spans = [
+                {(number, at + i) for i in range(len(ngram))} for number, at in places(own, ngram)
+            ]
+            if any(not span & covered for span in spans):
+                said = {token for other in taken for token in other}
+                share = len(set(ngram) - said) / len(set(ngram))
+                total += weight**alpha * (1 - beta + beta * share)
+                taken.append(ngram)
+            covered = covered.union(*spans)
+        if taken:
+            found[document] = total
+    return found

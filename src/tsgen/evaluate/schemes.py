@@ -11,12 +11,14 @@ from tsgen.constrain.postings import PostingsConstraint
 from tsgen.corpus.dataset import DataSet, cache_folder_of
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import Texts
-from tsgen.errors import ConfigError
+from tsgen.decode.watch_sequence import END
+from tsgen.errors import ConfigError, DataError
 from tsgen.model.backbone import Backbone
 from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.engine import KIND, Engine
 from tsgen.retrieve.registry import check_tables, system
 from tsgen.retrieve.retriever import Retriever
+from tsgen.retrieve.sequences import SequenceRetriever
 
 SETS, SEQUENCE = "term set", "the same terms by weight"
 
@@ -51,7 +53,7 @@ def engine_schemes(engine: Engine, beam: int | None = None) -> list[Scheme]:
 def _plain(config: DecodeConfig, beam: int | None) -> DecodeConfig:
     """The search without what only sets have (prior, rescoring) and without the early stop: what
     is lost is lost to better hypotheses in the beam."""
-    off = {"pool": 0, "look_ahead": 0.0, "rescore": 0.0, "early_stop": False}
+    off = {"pool": 0, "look_ahead": 0.0, "rescore": 0.0, "in_order": False, "early_stop": False}
     return config.with_beam(beam).model_copy(update=off)
 
 
@@ -59,10 +61,30 @@ def schemes_of(name: str, retriever: Retriever, beam: int | None = None) -> list
     """Those of a fitted system."""
     if isinstance(retriever, Engine):
         return engine_schemes(retriever, beam)
+    # What is more than a trie of sequences, such as titles that documents share, has one inside.
+    sequences = getattr(retriever, "sequences", retriever)
+    if isinstance(sequences, SequenceRetriever):
+        return [_sequence_scheme(name, sequences, beam)]
     raise ConfigError(
         f"{name!r} generates no identifiers, so nothing is pruned; expected tsgen or a system with "
         "sequence DocIDs, such as dsi or genre."
     )
+
+
+def _sequence_scheme(name: str, retriever: SequenceRetriever, beam: int | None) -> Scheme:
+    generator, names = retriever.generator, retriever.names()
+    numbers = generator.ids.document_numbers()
+
+    def number(document_id: str) -> int:
+        if document_id not in numbers:
+            raise DataError(f"{document_id!r}: no such document; expected an id of the data set")
+        return numbers[document_id]
+
+    def unit(token: int) -> str:
+        return "end" if token == END else names[token]
+
+    parts = generator.backbone, generator.constraint, _plain(retriever.config.decode, beam)
+    return Scheme(name, *parts, generator.ids.documents, number, unit)
 
 
 def wanted_schemes(

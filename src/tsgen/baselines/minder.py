@@ -1,0 +1,28 @@
+"""MINDER (Li et al., 2023): several views of a document identify it, each by its n-grams.
+
+Views are the title, the text and synthetic queries for the document. One model writes n-grams of
+any of them; a word before the query says which is wanted. The n-grams of all views are scored
+together as SEAL scores those of the text.
+
+Deviations: those of SEAL (see `seal`); the synthetic queries are those of [queries], by whatever
+writer it names, where the paper has 20 of docT5query a passage; n-grams of the view `body` may come
+from any text of a document, and titles and queries count up to 10 tokens.
+"""
+
+from pathlib import Path
+
+from tsgen.baselines._ngram_fit import fit_ngrams
+from tsgen.baselines._ngrams import NgramConfig, NgramRetriever
+from tsgen.corpus.dataset import DataSet
+from tsgen.retrieve.sequences import register_sequences
+
+
+class MINDERConfig(NgramConfig):
+    """Those of n-grams."""
+
+
+def _fit(data: DataSet, config: MINDERConfig, seed: int, folder: Path) -> None:
+    fit_ngrams(data, config, seed, folder, with_queries=True)
+
+
+register_sequences("minder", MINDERConfig, _fit, NgramRetriever.load)

@@ -1,0 +1,33 @@
+"""SEAL (Bevilacqua et al., 2022): every n-gram of a document identifies it, more or less.
+
+The model learns to write n-grams of the relevant document, drawn with a bias to those that overlap
+with the query, and its title. A beam search over all n-grams of the corpus (up to 10 tokens) keeps
+everything that it meets. N-grams are weighed by how much likelier the query makes them than the
+corpus does, and a document's score adds up its n-grams that do not overlap, those that repeat
+tokens less: the paper's LM + FM intersective scoring, with its α = 2 and β = 0.8.
+
+Deviations: a suffix array in place of the FM-index, which answers the same questions; overlap with
+the query is measured in tokens by idf instead of in characters; there are no examples of spans that
+predict one another, because all generative systems learn the same queries ([queries] has synthetic
+ones, `train.pairs.pieces` adds spans); titles are a view of their own, asked for before the query
+as the authors' code asks for them after it; the backbone is that of all generative systems instead
+of BART. As in the authors' code, n-grams in over 1,500 places count nothing.
+"""
+
+from pathlib import Path
+
+from tsgen.baselines._ngram_fit import fit_ngrams
+from tsgen.baselines._ngrams import NgramConfig, NgramRetriever
+from tsgen.corpus.dataset import DataSet
+from tsgen.retrieve.sequences import register_sequences
+
+
+class SEALConfig(NgramConfig):
+    """Those of n-grams."""
+
+
+def _fit(data: DataSet, config: SEALConfig, seed: int, folder: Path) -> None:
+    fit_ngrams(data, config, seed, folder, with_queries=False)
+
+
+register_sequences("seal", SEALConfig, _fit, NgramRetriever.load)
