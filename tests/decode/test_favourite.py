@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from oracle.decoding import Corpus, brute_force, order_log_prob, subword_corpus, word_corpus
 from oracle.toy_backbone import ToyBackbone
 from tsgen.constrain.postings import PostingsConstraint
+from tsgen.decode.beginnings import beginnings
 from tsgen.decode.favourite import FavouriteConfig, best_permutations, favourite_permutations
 
 WORDS = word_corpus([(3, 1, 0, 2), (2, 0, 1), (1,), (0, 4, 3)])
@@ -46,6 +47,37 @@ def test_a_wide_beam_finds_the_likeliest_order(
         best = max(likelihood, key=lambda order: likelihood[order])
         assert favourite.terms == best
         assert favourite.log_prob == pytest.approx(likelihood[best], abs=1e-4)
+
+
+@pytest.mark.parametrize("first", [1, 2])
+@pytest.mark.parametrize("normalise", ["full", "docid"])
+def test_only_the_first_terms_are_searched(first: int, normalise: str) -> None:
+    settings = {"temperature": 3.0, "normalise": normalise}
+    backbone, found = favourites(WORDS, beam=50, batch=4, first=first, **settings)
+    for (query, document), favourite in zip(pairs(WORDS), found, strict=True):
+        by_weight = WORDS.sets[document]
+
+        def log_prob(order: tuple[int, ...], asked: str = query, **changes: object) -> float:
+            return order_log_prob(WORDS, backbone, asked, order, **settings | changes)
+
+        searched = max(permutations(by_weight, min(first, len(by_weight))), key=log_prob)
+        options = [(*searched, *(t for t in by_weight if t not in searched)), by_weight]
+        at_1 = [log_prob(order[:first], temperature=1.0) for order in options]
+        assert favourite.terms == options[int(np.argmax(at_1))]
+        assert favourite.log_prob == pytest.approx(max(at_1), abs=1e-4)
+
+
+def test_beginnings_are_distinct_sets_likeliest_first() -> None:
+    constraint, backbone = (
+        PostingsConstraint(WORDS.arrays, WORDS.spelling),
+        ToyBackbone(WORDS.outputs),
+    )
+    (found,) = beginnings(backbone, constraint, ["a"], [0], 2, 4, 1.0, None)
+    assert len({frozenset(order) for order in found}) == len(found) == 4
+    scores = [order_log_prob(WORDS, backbone, "a", order) for order in found]
+    assert scores == sorted(scores, reverse=True)
+    (all_of_it,) = beginnings(backbone, constraint, ["a"], [2], 3, 4, 1.0, None)
+    assert all_of_it == [(1,)]  # it has no more
 
 
 @corpora

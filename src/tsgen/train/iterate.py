@@ -119,13 +119,19 @@ class _Iteration:
     def _training(self, generator: Generator, pairs: Sequence[Pair], folder: Path) -> TrainingSet:
         count = self.config.permutations
         if self.previous or self.config.order == "likelihood":
-            search = self.config.favourite_search
-            orders = favourite_orders(generator, pairs, search, folder, count)
+            orders = favourite_orders(generator, pairs, self._search(generator), folder, count)
             return TrainingSet(_repeated(pairs, count), orders)
         each_time = reorder(self.config.order, generator.sets)
         learned = _repeated(pairs, count if each_time else 1)
         orders = weight_order(generator.sets, [pair.document for pair in learned])
         return TrainingSet(learned, orders, each_time)
+
+    def _search(self, generator: Generator) -> FavouriteConfig:
+        """For favourites: no deeper than they are learned, where a token is a term."""
+        search, first = self.config.favourite_search, self.config.first_tokens
+        if not first or generator.backbone.spelling != "word":
+            return search
+        return search.model_copy(update={"first": first})
 
 
 def favourite_orders(
