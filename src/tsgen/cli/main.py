@@ -26,6 +26,7 @@ from tsgen.cli.pretrain import pretrain
 from tsgen.cli.pruned import pruned
 from tsgen.cli.queries import queries
 from tsgen.cli.remove import remove
+from tsgen.cli.reproduce import reproduce
 from tsgen.cli.search import search
 from tsgen.cli.serve import serve
 from tsgen.cli.split import split
@@ -59,6 +60,7 @@ VERBS = (
     compare,
     evaluate,
     calibrate,
+    reproduce,
     data,
     split,
     queries,
