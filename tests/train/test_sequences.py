@@ -9,10 +9,11 @@ from tiny_models import HF, PAIRS, PIECES, TINY, VALIDATION
 
 from tsgen.decode.search import search
 from tsgen.docids.sequence_ids import SequenceIds
-from tsgen.train.config import SequenceTrainConfig
+from tsgen.errors import ConfigError
+from tsgen.train.config import ModelConfig, SequenceTrainConfig
 from tsgen.train.generator import load_backbone
 from tsgen.train.loop import mean_reciprocal_rank
-from tsgen.train.sequences import SequenceGenerator, train_sequences
+from tsgen.train.sequences import SequenceGenerator, new_backbone, train_sequences
 from tsgen.training_loop import CURVE, LOGS, TIME, Report, schedule_by_share
 
 CODES = [[i // 8, 8 + i % 8 // 4, 10 + i % 4] for i in range(20)]
@@ -123,6 +124,13 @@ class Clock:
 
     def monotonic(self) -> float:
         return self.now
+
+
+def test_only_the_small_decoder_adapts() -> None:
+    with pytest.raises(
+        ConfigError, match="adaptive = 8 with the backbone 'minilm'; expected 'mini"
+    ):
+        new_backbone(ModelConfig(backbone="minilm", adaptive=8), 0)
 
 
 def test_schedule_by_share() -> None:

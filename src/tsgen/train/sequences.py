@@ -65,7 +65,7 @@ def new_backbone(config: ModelConfig, seed: int, symbols: int | None = None) -> 
     if config.adaptive is not None:
         raise ConfigError(
             f"model.adaptive = {config.adaptive} with the backbone {config.backbone!r}; expected "
-            f"{MINI_FLAT!r}, whose decoder can adapt. Set model.backbone={MINI_FLAT}."
+            f"{MINI_FLAT!r}, whose decoder adapts. Set model.backbone={MINI_FLAT}, or adaptive=0."
         )
     backbone = load_pretrained(config.backbone, config.query_tokens)
     if symbols is not None:
