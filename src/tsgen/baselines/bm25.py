@@ -55,9 +55,9 @@ class BM25:
             return cls(next(made), ids)
         queries, answers = _dev(data)
         best, highest = None, -1.0
-        for index in made:
+        for number, index in enumerate(made, 1):
             figure = _reciprocal_rank(cls(index, ids).search(queries, DEPTH), answers)
-            show(f"tuning: k1 {index.config.k1}, b {index.config.b}", 0, None, f"M@10 {figure:.3f}")
+            show("tuning k1 and b", number, len(grid(config)), f"M@10 {figure:.3f}")
             if figure > highest:
                 best, highest = index, figure
         assert best is not None
