@@ -8,10 +8,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from tsgen.artifact import write_beside
-from tsgen.cli.common import write_json
+from tsgen.cli.common import output, write_json
 from tsgen.evaluate.reproduce import Reproduction
 from tsgen.evaluate.tables import Table, to_markdown, to_rich
 
@@ -28,7 +26,7 @@ def publish(
     """Print the tables, and write `path`.json and, with the tables and the picture of that name,
     `path`.md."""
     for table in tables:
-        Console().print(to_rich(table))
+        output.print(to_rich(table))
     write_json(f"{path}.json", figures)
     parts = [*map(to_markdown, tables), *([f"![{path.name}]({picture})\n"] if picture else [])]
     with write_beside(path.with_name(f"{path.name}.md")) as beside:

@@ -95,7 +95,7 @@ def _quality(
 def _with_minutes(table: Table, minutes: Mapping[str, float | None]) -> Table:
     """With one more column; the minutes of a row are the same whatever the queries."""
     rows = [replace(row, values=[*row.values, minutes[row.label]]) for row in table.rows]
-    note = {"minutes": "of training, as far as it was for this row or for what it shares"}
+    note = {"minutes": "of training, shared ones too; of fitting, if no training is noted"}
     columns = [*table.columns, Column("minutes", None, 1)]
     return replace(table, columns=columns, rows=rows, notes={**table.notes, **note}, label="row")
 
