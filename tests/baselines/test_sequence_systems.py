@@ -22,8 +22,8 @@ from tsgen.retrieve.sequences import SequenceFit
         ("dsi", {"ids": "atomic"}),
         ("dsi", {"ids": "naive"}),
         ("genre", {}),
-        ("ultron", {}),
-        ("ultron", {"ids": "pq", "groups": 3}),
+        ("ultron", {"train": {"epochs": 20}}),  # of each stage
+        ("ultron", {"ids": "pq", "groups": 3, "train": {"epochs": 20}}),
         ("se-dsi", {}),
         ("nci", {"adaptive": 8}),
         ("genret", {"epochs": 20}),
@@ -44,7 +44,7 @@ def test_learns_thirty_documents(name: str, own: dict[str, Any], tmp_path: Path)
 
 def test_documents_that_share_a_title_come_back_by_bm25(tmp_path: Path) -> None:
     data = write_thirty(tmp_path / "thirty", title="red fox")
-    retriever = fitted("genre", data, tmp_path, train={"epochs": 2})
+    retriever = fitted("genre", data, tmp_path, epochs=2)
     for k in (3, 30):
         hits = retriever.search(["is the green owl at the mountain"], k)[0]
         assert len(hits) == k
@@ -55,7 +55,7 @@ def test_documents_that_share_a_title_come_back_by_bm25(tmp_path: Path) -> None:
 
 def test_first_words_stand_for_a_title(tmp_path: Path) -> None:
     data = write_thirty(tmp_path / "thirty", title="")
-    retriever: Any = fitted("genre", data, tmp_path, train={"epochs": 0}, words=3)
+    retriever: Any = fitted("genre", data, tmp_path, epochs=0, words=3)
     hit = retriever.search(["the red fox"], 30)[0][0]
     assert hit.reason is not None
     assert hit.reason.terms[0] == "the"
@@ -66,7 +66,7 @@ def test_position_aware_symbols(tmp_path: Path) -> None:
     data = write_thirty(tmp_path / "thirty")
     reasons = {}
     for name in ("dsi", "nci"):
-        retriever = fitted(name, data, tmp_path, train={"epochs": 0})
+        retriever = fitted(name, data, tmp_path, epochs=0)
         reasons[name] = [hit.reason.terms for hit in retriever.search(["a"], 5)[0] if hit.reason]
     assert all(":" not in code for terms in reasons["dsi"] for code in terms)
     levels = [[int(code.split(":")[0]) for code in terms] for terms in reasons["nci"]]
@@ -76,7 +76,7 @@ def test_position_aware_symbols(tmp_path: Path) -> None:
 
 def test_adaptive_decoder_is_part_of_nci(tmp_path: Path) -> None:
     data = write_thirty(tmp_path / "thirty")
-    retriever: Any = fitted("nci", data, tmp_path, train={"epochs": 0}, adaptive=8)
+    retriever: Any = fitted("nci", data, tmp_path, epochs=0, adaptive=8)
     assert retriever.generator.backbone.adaptive is not None
     again = type(retriever).load(tmp_path / "cache" / "nci")
     assert again.generator.backbone.config.adaptive == 8
@@ -84,7 +84,7 @@ def test_adaptive_decoder_is_part_of_nci(tmp_path: Path) -> None:
 
 def test_prior_counts_in_the_search_and_in_the_score(tmp_path: Path) -> None:
     data = write_thirty(tmp_path / "thirty")
-    planned: Any = fitted("pag", data, tmp_path, train={"epochs": 0}, decode={"beam": 2})
+    planned: Any = fitted("pag", data, tmp_path, epochs=0, decode={"beam": 2})
     right = NAMES.index("blue cow")
     prior = np.zeros((1, len(NAMES)), np.float32)
     prior[0, right] = 100.0
@@ -110,7 +110,7 @@ def test_urls_become_texts() -> None:
 
 def test_stages_of_training_are_pieces_then_synthetic_then_real(tmp_path: Path) -> None:
     data = write_thirty(tmp_path / "thirty")
-    fitted("ultron", data, tmp_path, train={"epochs": 1})
+    fitted("ultron", data, tmp_path, epochs=1)
     folder = tmp_path / "cache" / "ultron"
     assert sorted(path.name for path in folder.glob("stage-*")) == ["stage-1", "stage-2", "stage-3"]
     bert = tmp_path / "bert"

@@ -53,7 +53,7 @@ def write_bert(folder: Path) -> Path:
     return made
 
 
-def tables(bert: Path, epochs: int = 60) -> dict[str, dict[str, Any]]:
+def tables(bert: Path, epochs: int = 40) -> dict[str, dict[str, Any]]:
     """The tables of the stages."""
     return {
         "terms": {"weights": "tfidf", "n": 4},  # of the set model, where there is one
@@ -79,10 +79,11 @@ def tables(bert: Path, epochs: int = 60) -> dict[str, dict[str, Any]]:
     }
 
 
-def fitted(name: str, data: DataSet, tmp_path: Path, **own: Any) -> Retriever:
+def fitted(name: str, data: DataSet, tmp_path: Path, epochs: int = 40, **own: Any) -> Retriever:
     """A system, fitted with settings of its own, and loaded."""
     bert = tmp_path / "bert"
-    settings = tables(bert if bert.exists() else write_bert(bert)) | ({name: own} if own else {})
+    stages = tables(bert if bert.exists() else write_bert(bert), epochs)
+    settings = stages | ({name: own} if own else {})
     folder = tmp_path / "cache" / name
     folder.mkdir(parents=True, exist_ok=True)
     found = system(name)
