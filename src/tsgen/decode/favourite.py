@@ -102,7 +102,7 @@ def _best(
         wanted = config.first, max(config.beam, count), config.temperature, among
         begun = beginnings(backbone, constraint, queries, documents, *wanted)
         found = [
-            [_completed(first, order) for first in each]
+            [_completed(first, order) for first in each[:count]]
             for each, order in zip(begun, by_weight, strict=True)
         ]
     options = [  # without terms there is nothing to find but the empty order
