@@ -84,7 +84,9 @@ def choose(tried: Tried, asked: Judgments) -> str:
     figures = {name: evaluate(run, asked).means["M@10"] for name, run in tried.runs.items()}
     plans = [name for name in figures if name != PLAIN]
     as_good = [name for name in plans if figures[name] >= figures[PLAIN]]
-    return min(as_good, key=tried.seconds.__getitem__) if as_good else max(plans, key=figures.__getitem__)
+    if as_good:
+        return min(as_good, key=tried.seconds.__getitem__)
+    return max(plans, key=figures.__getitem__)
 
 
 def _tables(
