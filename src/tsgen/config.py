@@ -51,7 +51,7 @@ class StageConfig(BaseModel):
 def unset(value: Any) -> bool:
     """Whether a setting that came later is off: then it is not written (`exclude_if`), so that what
     was made before there was such a setting is still found in the cache."""
-    return value is None or value is False
+    return not value
 
 
 def _fields_at(model: type[BaseModel], path: Iterable[int | str]) -> Iterable[str]:

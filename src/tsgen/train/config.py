@@ -115,10 +115,10 @@ class TrainConfig(TrainingConfig):
     """Beside them, so many for each pair that share its target's first terms: what is still valid
     after these comes from them."""
 
-    ranking: float | None = Field(None, gt=0, exclude_if=unset)
+    ranking: float = Field(0.0, ge=0, exclude_if=unset)
     """λ: beside its terms, the document itself is to be likelier than the batch's and those drawn,
-    by λ times what `decode.rescore` counts (see `ranking`); None: that is not trained, as in
-    the paper. Needs the `word` spelling and `other_documents`."""
+    by λ times what `decode.rescore` counts (see `ranking`); 0: that is not trained, as in the
+    paper. Needs the `word` spelling and `other_documents`."""
 
     first_tokens: int = Field(0, ge=0)
     """Only so many tokens of each target are learned; 0: all. A search over valid terms asks for no

@@ -107,7 +107,7 @@ def _check(config: TrainConfig, one_token_a_term: bool) -> None:
     by_term = {
         "train.loss = 'any_remaining'": (config.loss == "any_remaining", "train.loss=seq2seq"),
         "train.softmax = 'valid'": (config.softmax == "valid", "train.softmax=docid"),
-        f"train.ranking = {config.ranking}": (bool(config.ranking), "leave it out"),
+        f"train.ranking = {config.ranking}": (config.ranking > 0, "train.ranking=0"),
     }
     for what, (wanted, instead) in by_term.items():
         if wanted and not one_token_a_term:
