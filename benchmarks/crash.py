@@ -4,7 +4,7 @@ Each round starts processes that put, replace and remove documents, and one that
 the same engine; kills them at a random moment; opens the engine again and compares it with what was
 acknowledged. A change that was begun and not acknowledged must be there as a whole or not at all.
 
-    python benchmarks/crash.py --kills 200
+    python benchmarks/crash.py --kills 200 [--json FILE]
     python benchmarks/crash.py --engine runs/engine --quick
 """
 
@@ -206,12 +206,16 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="9 kills")
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with TemporaryDirectory() as work:
         folder = Path(work) / "copy"
         shutil.copytree(options.engine or small_engine(Path(work)), folder)
         found = torment(folder, 9 if options.quick else options.kills, options.seed)
-    print(json.dumps(found.as_json(), indent=1))
+    shown = json.dumps(found.as_json(), indent=1)
+    print(shown)
+    if options.json:
+        options.json.write_text(f"{shown}\n")
     sys.exit(not found.as_json()["clean"])
 
 
