@@ -14,7 +14,7 @@ from tsgen.cli.main import app
 from tsgen.config import StageConfig, read_settings, read_toml
 from tsgen.corpus.load import load
 from tsgen.errors import ConfigError, DataError
-from tsgen.evaluate.experiment import Experiment, RowSpec, read_experiment
+from tsgen.evaluate.experiment import Experiment, read_experiment
 from tsgen.evaluate.reproduce import reproduce
 from tsgen.records import Hit
 from tsgen.retrieve import registry
@@ -139,15 +139,17 @@ def test_cases_are_those_of_engines(folder: Path, tmp_path: Path) -> None:
 def test_every_table_has_both_forms(name: str) -> None:
     read = read_experiment(name)
     assert set(read.forms) == {"cpu", "paper"}
-    known = set(registry.system_names())
     for form in read.forms:
-        rows = [row for row in read.rows if form in (row.only or read.forms)]
-        names = [row.name for row in rows if known.issuperset(_systems(row))]
-        assert list(read.chosen(form, names)) == names
+        names = [row.name for row in read.rows if form in (row.only or read.forms)]
+        assert list(read.chosen(form)) == names
 
 
-def _systems(row: RowSpec) -> set[str]:
-    return {row.system, *row.settings.get("hybrid", {}).get("beside", ())}
+def test_the_recipe_changes_one_thing_at_a_time() -> None:
+    rows = read_experiment("recipe").chosen("cpu")
+    first = rows.pop("the preset")[1].model_dump(mode="json")
+    for name, (_, config) in rows.items():
+        values = config.model_dump(mode="json")
+        assert sum(values[table] != first[table] for table in first) == 1, name
 
 
 def test_all_of_them_come_with_the_package() -> None:
