@@ -1,9 +1,9 @@
 """Pictures of the page for the documentation: python tests/browser/screenshots.py ENGINE QUERY ID
 
 Those in docs/ are of an engine of the hand-written notes beside this file:
-    tsgen index tests/browser/notes.jsonl --out runs/notes --model MODEL --set terms.n=6 \\
+    tsgen index tests/browser/notes.jsonl --out runs/notes --set terms.n=6 \\
         --set decode.normalise=docid --set decode.merge=max --set decode.per_document=1
-    python tests/browser/screenshots.py runs/notes "how long does bread dough rest" jam --beam 6
+    python tests/browser/screenshots.py runs/notes "how long does braed dough rest" jam --beam 6
 """
 
 import argparse
