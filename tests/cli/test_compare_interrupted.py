@@ -87,7 +87,7 @@ import signal
 from tsgen.cli.main import run
 from tsgen.queries.lexical import LexicalIndex
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in background
-LexicalIndex.build = lambda *_: signal.raise_signal(signal.SIGINT)
+LexicalIndex.build_each = lambda *_: signal.raise_signal(signal.SIGINT)
 run()
 """
 
