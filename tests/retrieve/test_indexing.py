@@ -132,5 +132,7 @@ def test_a_damaged_model(folder: Path, tmp_path: Path) -> None:
 
 
 def test_weights_that_learn_from_queries() -> None:
-    with pytest.raises(ConfigError, match=r"'learned'.*expected one of: control, random, tfidf, title"):
+    with pytest.raises(
+        ConfigError, match=r"'learned'.*expected one of: control, random, tfidf, title"
+    ):
         config_of("terms.weights=learned")

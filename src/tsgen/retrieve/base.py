@@ -65,13 +65,16 @@ class Bases:
         return last[1]
 
 
-def write_base(folder: Path, sets: TermSets, documents: Iterable[Document]) -> None:
-    """Fill an existing folder with what `Base` reads."""
+def write_base(
+    folder: Path, sets: TermSets, documents: Iterable[Document], lexicon: Lexicon | None = None
+) -> None:
+    """Fill an existing folder with what `Base` reads; without a lexicon the words are counted."""
     (folder / TERMS).mkdir(exist_ok=True)
     sets.save(folder / TERMS)
     counting = Counting()
-    DocumentStore.write(counting.passing(documents), folder)
-    Lexicon(counting.frequencies).save(folder)
+    passing = documents if lexicon else counting.passing(documents)
+    DocumentStore.write(passing, folder)
+    (lexicon or Lexicon(counting.frequencies)).save(folder)
 
 
 def base_files(folder: Path) -> list[str]:

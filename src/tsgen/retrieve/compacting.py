@@ -57,7 +57,8 @@ def _compact(folder: Path, now: Snapshot, store: Store) -> None:
 
 def _write(new: Path, now: Snapshot) -> None:
     def work(partial: Path) -> None:
-        write_base(partial, now.generator.sets, now.documents)
+        documents = now.documents  # their words as they are known now: no answer changes
+        write_base(partial, now.generator.sets, documents, documents.lexicon)
 
     inputs = {"base": str(now.state.base), "change": str(now.state.change)}
     stage(new, work, kind=KIND, config=StageConfig(), inputs=inputs)
