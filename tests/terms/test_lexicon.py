@@ -63,12 +63,16 @@ def test_the_words_of_more_documents(lexicon: Lexicon) -> None:
     grown = lexicon.with_words(["gorilla", "gorilla"])
     assert grown.nearest("gorila") == "gorilla"
     assert lexicon.nearest("gorila") is None
-    assert lexicon.with_words([]) is lexicon
+    assert "gorilla" in grown
+    assert "gorilla" not in lexicon
+    twice = grown.with_words(["monkey", "monkey"])
+    assert (lexicon.nearest("monky"), twice.nearest("monky")) == ("money", "monkey")
 
 
 def test_saved_and_loaded(lexicon: Lexicon, tmp_path: Path) -> None:
-    lexicon.save(tmp_path)
+    lexicon.with_words(["gorilla"]).save(tmp_path)
     assert Lexicon.load(tmp_path).nearest("bbaoons") == "baboons"
+    assert Lexicon.load(tmp_path).nearest("gorila") == "gorilla"
     (tmp_path / FILE).unlink()
     assert Lexicon.load(tmp_path).nearest("bbaoons") is None  # an engine made before there were any
 

@@ -6,6 +6,7 @@ one that most documents have. An edit is a letter put in, left out or replaced, 
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
+from copy import copy
 from pathlib import Path
 from typing import Self
 
@@ -24,10 +25,13 @@ class Lexicon:
     """How many documents have each word."""
 
     def __init__(self, frequencies: Mapping[str, int]) -> None:
-        self._frequencies = frequencies
+        self._frequencies, self._more = frequencies, Counter[str]()
         letters = Counter(letter for word in frequencies for letter in word)
         self._letters = "".join(sorted(letter for letter, _ in letters.most_common(LETTERS)))
         self._splitter = Splitter(ALL_WORDS)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._frequencies or word in self._more
 
     def correct(self, query: str, known: Container[str] = ()) -> str:
         """The query with every word that neither a document nor `known` has read as another one, if
@@ -42,27 +46,31 @@ class Lexicon:
 
     def nearest(self, word: str) -> str | None:
         """The word for one that no document has; stop words only if there is no other."""
-        if len(word) < SHORTEST or not word.isalpha() or word in self._frequencies:
+        if len(word) < SHORTEST or not word.isalpha() or word in self:
             return None
-        near = {other for other in edits(word, self._letters) if other in self._frequencies}
+        near = {other for other in edits(word, self._letters) if other in self}
         telling = near - ENGLISH_STOP_WORDS or near
-        return max(telling, key=lambda other: (self._frequencies[other], other), default=None)
+        return max(telling, key=lambda other: (self._frequency(other), other), default=None)
 
     def with_words(self, words: Iterable[str]) -> "Lexicon":
-        """With those of more documents."""
-        more = Counter(words)
-        return Lexicon(Counter(self._frequencies) + more) if more else self
+        """With those of more documents; nothing is copied."""
+        grown = copy(self)
+        grown._more = self._more + Counter(words)
+        return grown
 
     def save(self, folder: Path) -> None:
         """Write the words and their frequencies."""
-        words = orjson.dumps(self._frequencies, option=orjson.OPT_SORT_KEYS)
-        (folder / FILE).write_bytes(words)
+        words = Counter(self._frequencies) + self._more
+        (folder / FILE).write_bytes(orjson.dumps(words, option=orjson.OPT_SORT_KEYS))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What `save` wrote; without words, where nothing was written."""
         path = folder / FILE
         return cls(orjson.loads(path.read_bytes()) if path.is_file() else {})
+
+    def _frequency(self, word: str) -> int:
+        return self._frequencies.get(word, 0) + self._more[word]
 
 
 class Counting:
