@@ -1,11 +1,15 @@
 """Thirty short documents, each found by a taste and a food together, and a BERT that knows them."""
 
 from pathlib import Path
+from typing import Any
 
 from tokenizers import normalizers, pre_tokenizers
 
 import tiny
 from toy import write_beir
+from tsgen.corpus.load import load
+from tsgen.records import Hit
+from tsgen.retrieve.registry import system
 
 FOODS = "bread egg milk rice tea soup".split()
 TASTES = "white sweet sour smoked raw".split()
@@ -32,3 +36,23 @@ def write_words_bert(folder: Path) -> Path:
     words.normalizer = normalizers.Lowercase()
     words.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tiny.write_bert(folder, words)
+
+
+def fitted(name: str, settings: dict[str, Any], tmp_path: Path) -> tuple[list[list[Hit]], Any]:
+    """The hits of a system that was fitted, and saved and loaded twice, the second time in
+    `tmp_path` / again; and the system."""
+    data, each = load(write_tastes(tmp_path / "set", "train", "dev", "test")), system(name)
+    folder, again = tmp_path / "cache" / name, tmp_path / "again"
+    folder.mkdir(parents=True)
+    again.mkdir()
+    each.fit(data, each.settings({name: settings}), 0, folder)
+    retriever = each.load(folder)
+    hits = retriever.search(QUERIES, 5)
+    retriever.save(again)
+    assert each.load(again).search(QUERIES, 5) == hits
+    return hits, retriever
+
+
+def recall(hits: list[list[Hit]]) -> float:
+    """R@1 of the queries' hits."""
+    return sum(row[0].document_id == f"d{i}" for i, row in enumerate(hits)) / len(hits)

@@ -11,20 +11,19 @@ import torch
 from tokenizers import pre_tokenizers
 from transformers import T5Config, T5EncoderModel
 
+import tastes
 import tiny
-from tastes import FOODS, OTHERS, QUERIES, TASTES, write_tastes, write_words_bert
+from tastes import FOODS, OTHERS, QUERIES, TASTES, recall, write_words_bert
 from tsgen.baselines._bi_encoder import in_chunks
 from tsgen.baselines._contrastive import Contrast, optimizer
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, flat_index
 from tsgen.baselines.ance import ANCEConfig, mine
 from tsgen.baselines.gtr import GTRConfig, t5_encoder
-from tsgen.corpus.load import load
 from tsgen.errors import ConfigError, MissingExtraError
 from tsgen.model.packaged import flan_t5_small
 from tsgen.queries.pairs import Pair
 from tsgen.queries.training_set import TrainingSet
 from tsgen.records import Hit
-from tsgen.retrieve.registry import system
 
 pytest.importorskip("faiss")
 
@@ -40,22 +39,10 @@ SETTINGS: dict[str, Any] = {
 
 
 def fitted(name: str, settings: dict[str, Any], tmp_path: Path) -> list[list[Hit]]:
-    """The hits of a system that was fitted, and saved and loaded twice."""
-    data, each = load(write_tastes(tmp_path / "set", "train", "dev", "test")), system(name)
-    folder, again = tmp_path / "cache" / name, tmp_path / "again"
-    folder.mkdir(parents=True)
-    again.mkdir()
-    each.fit(data, each.settings({name: settings}), 0, folder)
-    retriever = each.load(folder)
-    hits = retriever.search(QUERIES, 5)
-    retriever.save(again)
-    assert each.load(again).search(QUERIES, 5) == hits
-    assert (again / "vectors.npy").is_file()
+    """The hits of a system whose vectors are kept."""
+    hits, _ = tastes.fitted(name, settings, tmp_path)
+    assert (tmp_path / "again" / "vectors.npy").is_file()
     return hits
-
-
-def recall(hits: list[list[Hit]]) -> float:
-    return sum(row[0].document_id == f"d{i}" for i, row in enumerate(hits)) / len(hits)
 
 
 def write_t5(folder: Path) -> Path:

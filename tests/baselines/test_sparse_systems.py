@@ -8,14 +8,13 @@ import torch
 from transformers import AutoTokenizer, BertForMaskedLM
 
 import tiny
-from tastes import QUERIES, write_tastes, write_words_bert
+from tastes import fitted, recall, write_words_bert
 from toy import write_beir
 from tsgen.baselines._bi_encoder import in_chunks
 from tsgen.baselines.spladev2 import SPLADE, SPLADEv2Config, flops
 from tsgen.baselines.unicoil import UniCOIL, UniCOILConfig, UniCOILRetriever
 from tsgen.corpus.load import load
 from tsgen.errors import ConfigError
-from tsgen.records import Hit
 from tsgen.retrieve.registry import system
 
 SETTINGS: dict[str, Any] = {
@@ -28,24 +27,6 @@ SETTINGS: dict[str, Any] = {
     "document_tokens": 32,
     "patience": 9,
 }
-
-
-def fitted(name: str, settings: dict[str, Any], tmp_path: Path) -> tuple[list[list[Hit]], Any]:
-    """The hits of a system that was fitted, and saved and loaded twice; and the system."""
-    data, each = load(write_tastes(tmp_path / "set", "train", "dev", "test")), system(name)
-    folder, again = tmp_path / "cache" / name, tmp_path / "again"
-    folder.mkdir(parents=True)
-    again.mkdir()
-    each.fit(data, each.settings({name: settings}), 0, folder)
-    retriever = each.load(folder)
-    hits = retriever.search(QUERIES, 5)
-    retriever.save(again)
-    assert each.load(again).search(QUERIES, 5) == hits
-    return hits, retriever
-
-
-def recall(hits: list[list[Hit]]) -> float:
-    return sum(row[0].document_id == f"d{i}" for i, row in enumerate(hits)) / len(hits)
 
 
 def write_masked_lm(folder: Path) -> Path:

@@ -68,3 +68,11 @@ def test_spellings_are_prefix_free_and_sorted(terms: list[str]) -> None:
     assert not any(a != b and b[: len(a)] == a for a in rows for b in rows)
     assert spelling.rank_of[spelling.term_of].tolist() == list(range(len(terms)))
     assert np.all(np.diff(spelling.offsets) >= 2)
+
+
+@given(st.lists(st.text("aA,1", max_size=4), unique=True, min_size=1, max_size=12), st.data())
+def test_a_sequence_is_one_spelling_after_the_other(terms: list[str], data: st.DataObject) -> None:
+    spelling = subwords(terms, lower, COMMA)
+    picked = data.draw(st.lists(st.integers(0, len(terms) - 1), max_size=6))
+    expected = [token for term in picked for token in spelling.spell(term).tolist()]
+    assert spelling.sequence(picked).tolist() == expected

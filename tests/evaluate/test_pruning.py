@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from oracle.toy_backbone import ToyBackbone
-from tsgen.constrain.in_order import in_order
 from tsgen.constrain.postings import PostingsConstraint
 from tsgen.decode.config import DecodeConfig
 from tsgen.docids.spelling import subwords, words
@@ -55,7 +54,7 @@ def schemes(beam: int, **decode: str) -> list[Scheme]:
     constraint = PostingsConstraint(sets, words(len(sets.vocabulary)))
     config = DecodeConfig(beam=beam, early_stop=False, **decode)
     numbers = sets.document_numbers()
-    both = {SETS: constraint, SEQUENCE: in_order(constraint)}
+    both = {SETS: constraint, SEQUENCE: constraint.in_order}
     rest = config, sets.documents, numbers.__getitem__, sets.term
     return [Scheme(name, backbone, each, *rest) for name, each in both.items()]
 
@@ -137,7 +136,7 @@ def test_terms_of_several_tokens() -> None:
     spelling = subwords(
         list(sets.vocabulary), lambda texts: [[pieces.get(c, 3) for c in t] for t in texts], 0
     )
-    trie = in_order(PostingsConstraint(sets, spelling))
+    trie = PostingsConstraint(sets, spelling).in_order
     assert trie.longest == 2
     texts = [[sets.term(unit) for unit in trie.identifier(number)] for number in range(2)]
     assert texts == [["xy", "x"], ["y", "yx"]]

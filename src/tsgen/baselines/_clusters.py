@@ -1,6 +1,7 @@
 """Codes from clusters of the documents' vectors: the identifiers of several systems."""
 
 from collections import Counter
+from collections.abc import Sequence
 from importlib import import_module
 from math import ceil, sqrt
 from pathlib import Path
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from tsgen.artifact import stage, stage_key
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, watched_documents
+from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.errors import MissingExtraError
 from tsgen.terms.arrays import load_array, save_array
 from tsgen.write.round_trip import VectorReader
@@ -121,6 +123,12 @@ def by_position(rows: Codes) -> tuple[Codes, list[str]]:
     longest = max(map(len, rows), default=0)
     placed = [[level * width + code for level, code in enumerate(row)] for row in rows]
     return placed, [f"{level}:{code}" for level in range(longest) for code in range(width)]
+
+
+def code_ids(document_ids: Sequence[str], rows: Codes) -> SequenceIds:
+    """Codes as identifiers: told apart where they are equal, by symbols that say their position."""
+    placed, names = by_position(told_apart(rows))
+    return SequenceIds.of(document_ids, placed, symbols=names)
 
 
 def balanced_kmeans(

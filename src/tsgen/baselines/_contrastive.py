@@ -71,8 +71,10 @@ def trained(
     return folder
 
 
-def keep_notes(stages: Sequence[Path], folder: Path) -> None:
-    """The learning curves and minutes of the trainings behind a system, in its folder."""
+def finish(retriever: Any, data: DataSet, stages: Sequence[Path], folder: Path) -> None:
+    """Fill a system's folder: all documents read with what the last of the stages trained, and the
+    learning curves and minutes of all of them."""
+    retriever.fit(data, retriever.kind.load(stages[-1])).save(folder)
     for number, kept in enumerate(stages):
         into = folder / "training" / str(number)
         (into / LOGS).mkdir(parents=True, exist_ok=True)

@@ -88,6 +88,8 @@ def _pool(states: torch.Tensor, mask: torch.Tensor, how: str) -> torch.Tensor:
 class DenseRetriever:
     """The documents' vectors in faiss' exact index."""
 
+    kind: ClassVar[type[DenseEncoder]] = DenseEncoder
+
     def __init__(self, model: DenseEncoder, ids: Sequence[str], vectors: Floats) -> None:
         self._model, self._ids, self._vectors = model, ids, vectors
         self._index = flat_index(vectors)
@@ -123,7 +125,7 @@ class DenseRetriever:
         """Read back what `save` wrote."""
         ids = orjson.loads((folder / IDS).read_bytes())
         vectors = np.load(folder / VECTORS, allow_pickle=False)
-        return cls(DenseEncoder.load(folder), ids, vectors)
+        return cls(cls.kind.load(folder), ids, vectors)
 
 
 def flat_index(vectors: Floats) -> Any:

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from tsgen.artifact import read_manifest
 from tsgen.baselines._bi_encoder import BiEncoder
-from tsgen.baselines._contrastive import Mine, keep_notes, trained
+from tsgen.baselines._contrastive import Mine, finish, trained
 from tsgen.baselines._dense import (
     DenseEncoder,
     DenseRetriever,
@@ -102,8 +102,7 @@ def trained_rounds(data: DataSet, config: ANCEConfig, seed: int, cache: Path) ->
 
 def _fit(data: DataSet, config: ANCEConfig, seed: int, folder: Path) -> None:
     rounds = trained_rounds(data, config, seed, folder.parent)
-    DenseRetriever.fit(data, DenseEncoder.load(rounds[-1])).save(folder)
-    keep_notes(rounds, folder)
+    finish(DenseRetriever, data, rounds, folder)
 
 
 register(System("ance", ANCEConfig, _fit, DenseRetriever.load, trains=True))

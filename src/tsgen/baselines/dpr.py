@@ -9,7 +9,7 @@ mean of its states and cosines: the preset `cpu` goes on from there.
 
 from pathlib import Path
 
-from tsgen.baselines._contrastive import keep_notes, trained
+from tsgen.baselines._contrastive import finish, trained
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
 from tsgen.corpus.dataset import DataSet
 from tsgen.retrieve.registry import System, register
@@ -28,8 +28,7 @@ def trained_dpr(data: DataSet, config: DPRConfig, seed: int, cache: Path) -> Pat
 
 def _fit(data: DataSet, config: DPRConfig, seed: int, folder: Path) -> None:
     kept = trained_dpr(data, config, seed, folder.parent)
-    DenseRetriever.fit(data, DenseEncoder.load(kept)).save(folder)
-    keep_notes([kept], folder)
+    finish(DenseRetriever, data, [kept], folder)
 
 
 register(System("dpr", DPRConfig, _fit, DenseRetriever.load, trains=True))

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
-from tsgen.baselines._clusters import Codes, by_position, document_vectors, leaf_size, told_apart
+from tsgen.baselines._clusters import Codes, code_ids, document_vectors, leaf_size
 from tsgen.baselines._codebooks import CodePairs, CodeTraining, learn_codes
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
@@ -44,7 +44,7 @@ def learned_codes(
     documents = document_vectors(data, folder.parent)
     queries = VectorReader().vectors([pair.query for pair in pairs], "reading queries")
     answers = np.array([pair.document for pair in pairs], np.int64)
-    minutes = config.train.minutes and config.train.minutes / 2 / config.positions
+    minutes = config.train.part(2 * config.positions).minutes
     parts = config.retrieval, config.reconstruction, config.commitment
     how = CodeTraining(config.epochs, minutes, config.train.batch_size, *parts)
     codes = leaf_size(len(documents), config.codes, 2)
@@ -53,9 +53,8 @@ def learned_codes(
 
 
 def _fit(data: DataSet, config: GenRetConfig, seed: int, folder: Path) -> None:
-    half = config.train.minutes and config.train.minutes / 2
-    train = config.train.model_copy(update={"minutes": half})
-    fit = SequenceFit(data, config.model_copy(update={"train": train}), seed, folder)
+    half = config.model_copy(update={"train": config.train.part(2)})
+    fit = SequenceFit(data, half, seed, folder)
     synthetic = fit.synthetic()
     ids = [document.id for document in watched_documents(data)]
     empty = SequenceIds.of(ids, [[] for _ in ids])
@@ -63,8 +62,7 @@ def _fit(data: DataSet, config: GenRetConfig, seed: int, folder: Path) -> None:
 
     def scheme(_tokenizer: object) -> SequenceIds:
         codes = learned_codes(data, config, pairs, seed, folder)
-        placed, names = by_position(told_apart(codes))
-        return SequenceIds.of(ids, placed, symbols=names)
+        return code_ids(ids, codes)
 
     generator = fit.generator(fit.ids(scheme))
     fit.learn(generator, pairs, validation, folder, since=time.monotonic())

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from tsgen.baselines._contrastive import keep_notes, trained
+from tsgen.baselines._contrastive import finish, trained
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
 from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError, MissingExtraError
@@ -99,8 +99,7 @@ def _sentence_transformer(name: str) -> Any:
 
 def _fit(data: DataSet, config: GTRConfig, seed: int, folder: Path) -> None:
     kept = trained("gtr", lambda: t5_encoder(config), data, config, seed, folder.parent)
-    DenseRetriever.fit(data, DenseEncoder.load(kept)).save(folder)
-    keep_notes([kept], folder)
+    finish(DenseRetriever, data, [kept], folder)
 
 
 register(System("gtr", GTRConfig, _fit, DenseRetriever.load, trains=True))

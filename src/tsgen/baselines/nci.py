@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field
 
 from tsgen.baselines._clusters import (
-    by_position,
+    code_ids,
     document_vectors,
     hierarchical_codes,
     leaf_size,
@@ -39,8 +39,7 @@ def nci_ids(data: DataSet, config: NCIConfig, seed: int, cache: Path) -> Sequenc
     ids = [document.id for document in watched_documents(data)]
     leaf = leaf_size(len(ids), config.leaf, config.clusters)
     codes = hierarchical_codes(document_vectors(data, cache), config.clusters, leaf, seed)
-    placed, names = by_position(codes)
-    return SequenceIds.of(ids, placed, symbols=names)
+    return code_ids(ids, codes)
 
 
 def _fit(data: DataSet, config: NCIConfig, seed: int, folder: Path) -> None:

@@ -13,7 +13,6 @@ are of MiniLM's vectors, 4 of at most √D instead of 8 of 2048, equal ones numb
 are shared half and half.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,11 +24,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tsgen.baselines._clusters import (
-    by_position,
+    code_ids,
     document_vectors,
     leaf_size,
     residual_codes,
-    told_apart,
 )
 from tsgen.config import merged
 from tsgen.constrain.constraint import Int
@@ -128,28 +126,20 @@ def _settings(tables: Tables) -> PAGConfig:
 
 def _halved(config: Any) -> Any:
     """Settings with half of the minutes."""
-    half = config.train.minutes and config.train.minutes / 2
-    return config.model_copy(update={"train": config.train.model_copy(update={"minutes": half})})
+    return config.model_copy(update={"train": config.train.part(2)})
 
 
 def _fit(data: DataSet, config: PAGConfig, seed: int, folder: Path) -> None:
     (folder / SET).mkdir(exist_ok=True)
     make_engine(data, _halved(config.set_model), seed, folder / SET, folder.parent)
-    fit = SequenceFit(data, _halved(config), seed, folder)
-    synthetic, since = fit.synthetic(), time.monotonic()
 
     def scheme(_tokenizer: object) -> SequenceIds:
         ids = [document.id for document in watched_documents(data)]
         codes = leaf_size(len(ids), config.codes, 2)
         vectors = document_vectors(data, folder.parent)
-        rows = told_apart(residual_codes(vectors, config.positions, codes, seed))
-        placed, names = by_position(rows)
-        return SequenceIds.of(ids, placed, symbols=names)
+        return code_ids(ids, residual_codes(vectors, config.positions, codes, seed))
 
-    generator = fit.generator(fit.ids(scheme))
-    pairs, validation = fit.examples(generator.ids, synthetic)
-    fit.learn(generator, pairs, validation, folder, since=since)
-    fit.finish(generator)
+    SequenceFit(data, _halved(config), seed, folder).run(scheme)
     _save_plan(folder, config.weight, config.prior)
 
 

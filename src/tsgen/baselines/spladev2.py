@@ -23,7 +23,7 @@ import torch
 from pydantic import Field
 
 from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens
-from tsgen.baselines._contrastive import keep_notes, trained
+from tsgen.baselines._contrastive import finish, trained
 from tsgen.baselines._largest_logits import largest_logits
 from tsgen.baselines._sparse import SparseConfig, SparseEncoder, SparseRetriever
 from tsgen.corpus.dataset import DataSet
@@ -158,8 +158,7 @@ class SPLADERetriever(SparseRetriever):
 def _fit(data: DataSet, config: SPLADEv2Config, seed: int, folder: Path) -> None:
     cache = folder.parent
     kept = trained("spladev2", lambda: SPLADE.pretrained(config), data, config, seed, cache)
-    SPLADERetriever.fit(data, SPLADE.load(kept)).save(folder)
-    keep_notes([kept], folder)
+    finish(SPLADERetriever, data, [kept], folder)
 
 
 register(System("spladev2", SPLADEv2Config, _fit, SPLADERetriever.load, trains=True))

@@ -23,11 +23,10 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field
 
 from tsgen.baselines._clusters import (
-    by_position,
+    code_ids,
     document_vectors,
     leaf_size,
     product_codes,
-    told_apart,
 )
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
@@ -83,8 +82,7 @@ def ultron_ids(
         return text_ids(ids, numbered(text for _, text in found), tokenizer, config.longest)
     codes = leaf_size(len(ids), config.codes, 2)
     rows = product_codes(document_vectors(data, cache), config.groups, codes, seed)
-    placed, names = by_position(told_apart(rows))
-    return SequenceIds.of(ids, placed, symbols=names)
+    return code_ids(ids, rows)
 
 
 def stages(fit: SequenceFit, pairs: Sequence[Pair], synthetic: Path | None) -> list[list[Pair]]:
@@ -110,7 +108,7 @@ def _fit(data: DataSet, config: UltronConfig, seed: int, folder: Path) -> None:
     )
     pairs, validation = fit.examples(generator.ids, synthetic)
     in_turn = stages(fit, pairs, synthetic)
-    train = train.model_copy(update={"minutes": train.minutes and train.minutes / len(in_turn)})
+    train = train.part(len(in_turn))
     parts = [folder / f"stage-{number}" for number, _ in enumerate(in_turn, 1)]
     for learned_now, part in zip(in_turn, parts, strict=True):
         part.mkdir(exist_ok=True)  # a finished one has its checkpoint, and is over at once

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import torch
 
 from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens
-from tsgen.baselines._contrastive import keep_notes, trained
+from tsgen.baselines._contrastive import finish, trained
 from tsgen.baselines._sparse import SparseConfig, SparseEncoder, SparseRetriever
 from tsgen.corpus.dataset import DataSet
 from tsgen.retrieve.registry import System, register
@@ -64,8 +64,7 @@ class UniCOILRetriever(SparseRetriever):
 def _fit(data: DataSet, config: UniCOILConfig, seed: int, folder: Path) -> None:
     cache = folder.parent
     kept = trained("unicoil", lambda: UniCOIL.pretrained(config), data, config, seed, cache)
-    UniCOILRetriever.fit(data, UniCOIL.load(kept)).save(folder)
-    keep_notes([kept], folder)
+    finish(UniCOILRetriever, data, [kept], folder)
 
 
 register(System("unicoil", UniCOILConfig, _fit, UniCOILRetriever.load, trains=True))

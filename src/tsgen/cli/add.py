@@ -1,15 +1,6 @@
 """`tsgen add`: documents into an engine that is already there."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from tsgen.cli.common import DataArgument, JsonOption, SkipBadOption
-
-EngineArgument = Annotated[
-    Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit or index wrote.")
-]
+from tsgen.cli.common import DataArgument, EngineArgument, JsonOption, SkipBadOption
 
 
 def add(

@@ -7,6 +7,7 @@ import typer
 
 from tsgen.cli.common import (
     DataArgument,
+    EngineArgument,
     JsonOption,
     LimitOption,
     QrelsOption,
@@ -17,9 +18,7 @@ from tsgen.cli.common import (
 
 
 def calibrate(
-    engine: Annotated[
-        Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit or index wrote.")
-    ],
+    engine: EngineArgument,
     data: DataArgument,
     split: Annotated[
         str, typer.Option(help="The judgments to fit on; not those of train.")

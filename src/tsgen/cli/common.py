@@ -66,6 +66,10 @@ def _table_suffix(path: Path | None) -> Path | None:
     return path
 
 
+EngineArgument = Annotated[
+    Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit or index wrote.")
+]
+SeedOption = Annotated[int, typer.Option(help="For systems that train.")]
 TableOption = Annotated[
     Path | None,
     typer.Option(
@@ -75,6 +79,11 @@ TableOption = Annotated[
         help="Write the table as Markdown (.md) or LaTeX (.tex).",
     ),
 ]
+
+
+def names_in(text: str) -> list[str]:
+    """Those of an option that takes several, separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def report(tables: Any, figures: Any, json_target: str | None, table_target: Path | None) -> None:

@@ -1,7 +1,6 @@
 """`tsgen compact`: an engine's changes into its arrays."""
 
-from tsgen.cli.add import EngineArgument
-from tsgen.cli.common import JsonOption, progress
+from tsgen.cli.common import EngineArgument, JsonOption, progress
 
 
 def compact(engine: EngineArgument, json: JsonOption = None) -> None:

@@ -12,10 +12,12 @@ from tsgen.cli.common import (
     LimitOption,
     PresetOption,
     QrelsOption,
+    SeedOption,
     SkipBadOption,
     SplitOption,
     TableOption,
     console,
+    names_in,
     progress,
     report,
 )
@@ -38,7 +40,7 @@ def compare(
         Path | None, typer.Option(metavar="DIR", help="Write a TREC run file for each system.")
     ] = None,
     cache: CacheOption = None,
-    seed: Annotated[int, typer.Option(help="For systems that train.")] = 0,
+    seed: SeedOption = 0,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="SYSTEM.KEY=VALUE", help="A setting, e.g. bm25.k1=1.2."),
@@ -74,7 +76,7 @@ def compare(
     with progress():
         result = compare_systems(
             source,
-            [name.strip() for name in systems.split(",") if name.strip()],
+            names_in(systems),
             split=split,
             limit=limit,
             cache=cache,

@@ -1,17 +1,14 @@
 """`tsgen explain`: one document, several queries, and the permutation of its terms for each."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tsgen.cli.common import JsonOption, results_console, write_json
+from tsgen.cli.common import EngineArgument, JsonOption, results_console, write_json
 
 
 def explain(
-    engine: Annotated[
-        Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit or index wrote.")
-    ],
+    engine: EngineArgument,
     document: Annotated[
         str, typer.Argument(metavar="DOCUMENT", help="Its id, as tsgen search prints it.")
     ],

@@ -1,15 +1,10 @@
 """`tsgen mcp`: an engine as tools of a language model."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
+from tsgen.cli.common import EngineArgument
 
 
 def mcp(
-    engine: Annotated[
-        Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit or index wrote.")
-    ],
+    engine: EngineArgument,
 ) -> None:
     """Serve an engine over the Model Context Protocol, on standard input and output.
 

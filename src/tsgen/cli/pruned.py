@@ -12,8 +12,10 @@ from tsgen.cli.common import (
     LimitOption,
     PresetOption,
     QrelsOption,
+    SeedOption,
     SplitOption,
     TableOption,
+    names_in,
     progress,
     report,
     results_console,
@@ -46,7 +48,7 @@ def pruned(
         Path | None, typer.Option(metavar="FILE", help="Losses step by step, .png or .svg.")
     ] = None,
     cache: CacheOption = None,
-    seed: Annotated[int, typer.Option(help="For systems that train.")] = 0,
+    seed: SeedOption = 0,
     preset: PresetOption = "cpu",
     settings: Annotated[
         list[str] | None,
@@ -68,10 +70,9 @@ def pruned(
     from tsgen.evaluate.schemes import wanted_schemes
 
     source = load(data, qrels=qrels)
-    names = [name.strip() for name in systems.split(",") if name.strip()]
     with progress():
         tables = read_settings(None, settings or [], preset)
-        schemes = wanted_schemes(source, engine, names, tables, beam, seed, cache)
+        schemes = wanted_schemes(source, engine, names_in(systems), tables, beam, seed, cache)
         if query is not None:
             told = stories(schemes, query, document or right_document(source, query))
             results_console(json).print(stories_view(told))

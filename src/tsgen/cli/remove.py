@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tsgen.cli.add import EngineArgument
-from tsgen.cli.common import JsonOption
+from tsgen.cli.common import EngineArgument, JsonOption
 
 
 def remove(

@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from tsgen.cli.common import CacheOption, LimitOption, QrelsOption, SplitOption, progress
+from tsgen.cli.common import (
+    CacheOption,
+    LimitOption,
+    QrelsOption,
+    SeedOption,
+    SplitOption,
+    names_in,
+    progress,
+)
 
 
 def reproduce(
@@ -24,7 +32,7 @@ def reproduce(
     minutes: Annotated[
         float | None, typer.Option(min=0, help="Train each row for so long, whatever its epochs.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="For systems that train.")] = 0,
+    seed: SeedOption = 0,
     cache: CacheOption = None,
 ) -> None:
     """Fit and evaluate every row of a table; write JSON, Markdown and a plot.
@@ -39,9 +47,8 @@ def reproduce(
     from tsgen.evaluate.reproduce import reproduce as run
 
     experiment, source = read_experiment(name), load(data, qrels=qrels)
-    chosen = [row.strip() for row in rows.split(",") if row.strip()]
     options = {"form": form, "split": split, "limit": limit, "minutes": minutes, "seed": seed}
     with progress():
-        found = run(experiment, source, rows=chosen, cache=cache, **options)  # type: ignore[arg-type]
+        found = run(experiment, source, rows=names_in(rows), cache=cache, **options)  # type: ignore[arg-type]
     told = options | {"rows": rows, "qrels": Path(qrels).name}
     publish_experiment(out, name, source.name, found, told)

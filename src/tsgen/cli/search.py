@@ -1,18 +1,15 @@
 """`tsgen search`: ask an engine."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tsgen.cli.common import JsonOption, results_console, write_json
+from tsgen.cli.common import EngineArgument, JsonOption, results_console, write_json
 
 
 def search(
-    engine: Annotated[
-        Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit or index wrote.")
-    ],
+    engine: EngineArgument,
     query: Annotated[
         str, typer.Argument(metavar="QUERY", help="A question; - reads one a line from stdin.")
     ],

@@ -1,15 +1,14 @@
 """`tsgen serve`: an engine over HTTP."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tsgen.cli.common import EngineArgument
+
 
 def serve(
-    engine: Annotated[
-        Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit or index wrote.")
-    ],
+    engine: EngineArgument,
     host: Annotated[str, typer.Option(help="0.0.0.0: for all networks.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8080,
     token: Annotated[

@@ -1,7 +1,6 @@
 """`tsgen update`: new versions of documents that an engine has."""
 
-from tsgen.cli.add import EngineArgument
-from tsgen.cli.common import DataArgument, JsonOption, SkipBadOption
+from tsgen.cli.common import DataArgument, EngineArgument, JsonOption, SkipBadOption
 
 
 def update(

@@ -1,17 +1,14 @@
 """`tsgen why`: why a document was or was not found."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tsgen.cli.common import JsonOption, results_console, write_json
+from tsgen.cli.common import EngineArgument, JsonOption, results_console, write_json
 
 
 def why(
-    engine: Annotated[
-        Path, typer.Argument(metavar="ENGINE", help="A folder that tsgen fit or index wrote.")
-    ],
+    engine: EngineArgument,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question.")],
     document: Annotated[
         str, typer.Argument(metavar="DOCUMENT", help="Its id, as tsgen search prints it.")

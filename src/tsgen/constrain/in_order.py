@@ -3,14 +3,13 @@
 import numpy as np
 
 from tsgen.constrain.constraint import Ragged
-from tsgen.constrain.postings import PostingsConstraint
 from tsgen.constrain.trie import SequenceTrie
+from tsgen.docids.spelling import Spelling
 
 
-def in_order(constraint: PostingsConstraint) -> SequenceTrie:
+def in_order(sets: Ragged, spelling: Spelling) -> SequenceTrie:
     """A trie over the spelled terms by weight. Units are whole terms, as those of the set are, so
     that the two constraints differ in nothing but the orders they allow."""
-    sets, spelling = constraint.term_sets, constraint.spelling
     ranks = spelling.rank_of[sets.values].astype(np.int64)
     terms = Ragged(spelling.offsets, spelling.tokens).take(ranks)
     by_document = Ragged(terms.offsets[sets.offsets], terms.values)

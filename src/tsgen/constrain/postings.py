@@ -14,6 +14,7 @@ from tsgen.constrain import documents as valid
 from tsgen.constrain.constraint import Allowed, Bool, Cursor, Int, Int32, Ragged
 from tsgen.constrain.documents import BITMAPS, Documents, Index
 from tsgen.constrain.frontier import SetFrontier
+from tsgen.constrain.in_order import in_order
 from tsgen.constrain.kernel import fixed
 from tsgen.constrain.keys import Keys, first_equal, member_keys
 from tsgen.constrain.remembered import Remembered
@@ -25,6 +26,7 @@ from tsgen.constrain.term_index import (
     make_index,
     these_documents,
 )
+from tsgen.constrain.trie import SequenceTrie
 from tsgen.constrain.valid_terms import valid_terms
 from tsgen.docids.spelling import Spelling
 from tsgen.errors import ConfigError
@@ -82,6 +84,11 @@ class PostingsConstraint:
     def term_sets(self) -> Ragged:
         """T(D) of every document, heaviest first."""
         return Ragged(self._offsets, self._terms)
+
+    @cached_property
+    def in_order(self) -> SequenceTrie:
+        """The constraint of the same terms as sequences, heaviest first."""
+        return in_order(self.term_sets, self.spelling)
 
     @cached_property
     def shares(self) -> NDArray[np.float32]:

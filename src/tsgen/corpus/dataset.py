@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -53,6 +54,11 @@ def watched_documents(data: DataSet) -> Iterator[Document]:
         if number % 1000 == 0:
             progress.show("reading documents", number)
         yield document
+
+
+def first_judged(data: DataSet, split: str, limit: int | None) -> Judgments:
+    """The judgments of a split's first `limit` queries; None: of all."""
+    return dict(islice(data.judgments(split).items(), limit))
 
 
 def judgments_fingerprint(data: DataSet, split: str) -> str:

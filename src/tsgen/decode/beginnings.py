@@ -42,6 +42,8 @@ def beginnings(
     """For each query and document the best `beam` beginnings of T(D), of `first` terms or all:
     as terms, likeliest first. One token is one term; of equal sets the likeliest order stays."""
     sets = [constraint.term_sets.row(document) for document in documents]
+    tokens = [constraint.spelling.sequence(terms).astype(np.int64) for terms in sets]
+    columns = [own if among is None else np.searchsorted(among, own) for own in tokens]
     symbols = None if among is None else torch.from_numpy(among.astype(np.int64))
     cache, node, hidden = backbone.encode(queries)
     live = [[Beginning(0.0, (), row)] for row in range(len(queries))]
@@ -49,33 +51,18 @@ def beginnings(
         logits = backbone.logits(hidden, None if symbols is None else symbols.to(node.device))
         log_probs = torch.log_softmax(logits.float() / temperature, dim=-1).cpu().numpy()
         live = [
-            _extended(each, _of_terms(log_probs, each, _columns(constraint, terms, among)), beam)
-            for each, terms in zip(live, sets, strict=True)
+            _extended(each, log_probs[[one.row for one in each]][:, own], beam)
+            for each, own in zip(live, columns, strict=True)
         ]
-        flat = [(one, terms) for each, terms in zip(live, sets, strict=True) for one in each]
+        flat = [(one, own) for each, own in zip(live, tokens, strict=True) for one in each]
         parents = torch.tensor([one.row for one, _ in flat], device=node.device)
-        tokens = [int(constraint.spelling.spell(int(t[one.places[-1]]))[0]) for one, t in flat]
-        node, hidden = backbone.step(cache, node[parents], torch.tensor(tokens, device=node.device))
+        last = torch.tensor([own[one.places[-1]] for one, own in flat], device=node.device)
+        node, hidden = backbone.step(cache, node[parents], last)
         live = _renumbered(live)
     return [
         [tuple(int(terms[place]) for place in one.places) for one in each]
         for each, terms in zip(live, sets, strict=True)
     ]
-
-
-def _columns(
-    constraint: PostingsConstraint, terms: NDArray[np.int32], among: NDArray[np.int32] | None
-) -> NDArray[np.int64]:
-    """[n] where the terms of a set are among the scores."""
-    tokens = constraint.spelling.sequence(terms).astype(np.int64)
-    return tokens if among is None else np.searchsorted(among, tokens)
-
-
-def _of_terms(
-    log_probs: NDArray[np.float32], live: list[Beginning], columns: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """[B, n] log p of the set's terms after each of its beginnings."""
-    return log_probs[[one.row for one in live]][:, columns]
 
 
 def _extended(live: list[Beginning], log_probs: NDArray[np.float32], beam: int) -> list[Beginning]:

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 
 from tsgen.constrain.constraint import Constraint, Ragged
-from tsgen.constrain.in_order import in_order
 from tsgen.constrain.postings import PostingsConstraint
 from tsgen.decode.beam import Beam, LookAhead
 from tsgen.decode.config import DecodeConfig
@@ -42,7 +41,7 @@ def search(
     """
     config = config or DecodeConfig()
     scorer = Scorer(backbone, constraint.alphabet, config)
-    valid = in_order(_term_sets(constraint)) if config.in_order else constraint
+    valid = _term_sets(constraint).in_order if config.in_order else constraint
     answers: list[list[Found]] = []
     for start in range(0, len(queries), config.batch):
         together = queries[start : start + config.batch]

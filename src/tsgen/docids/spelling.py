@@ -47,7 +47,13 @@ class Spelling:
 
     def sequence(self, terms: Sequence[int] | NDArray[np.int32]) -> NDArray[np.int32]:
         """The tokens of several terms, one after the other: what the decoder is to generate."""
-        return np.concatenate([self.tokens[:0], *(self.spell(int(term)) for term in terms)])
+        ranks = self.rank_of[np.asarray(terms, dtype=np.int64)]
+        starts = self.offsets[ranks]
+        lengths = self.offsets[ranks + 1] - starts
+        before = np.cumsum(lengths) - lengths
+        places = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
+        tokens: NDArray[np.int32] = self.tokens[places]
+        return tokens
 
 
 def words(terms: int, first: int = 0) -> Spelling:

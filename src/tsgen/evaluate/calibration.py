@@ -9,14 +9,13 @@ with bins of equal width (0–.1, .1–.2, …) or of equal mass (as many answer
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.corpus.dataset import DataSet
+from tsgen.corpus.dataset import DataSet, first_judged
 from tsgen.errors import DataError
 from tsgen.evaluate.plots import line_plot
 from tsgen.evaluate.tables import Column, Row, Table, to_json
@@ -77,7 +76,7 @@ class Answers:
 
 def answers(engine: Engine, data: DataSet, split: str, limit: int | None = None) -> Answers:
     """Search for a split's judged queries, or the first so many of them."""
-    judged = dict(islice(data.judgments(split).items(), limit))
+    judged = first_judged(data, split, limit)
     queries = [data.queries()[id] for id in judged]
 
     def watch(done: int) -> None:

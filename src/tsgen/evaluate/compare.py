@@ -4,17 +4,16 @@ What was fitted and searched before is taken from the cache; what was killed goe
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tsgen.config import StageConfig, preset
-from tsgen.corpus.dataset import DataSet, cache_folder_of
+from tsgen.corpus.dataset import DataSet, cache_folder_of, first_judged
 from tsgen.corpus.splits import seen_unseen
 from tsgen.errors import ConfigError
 from tsgen.evaluate.budget import minutes_of, with_minutes
 from tsgen.evaluate.comparison import SystemComparison
-from tsgen.evaluate.efficiency import Cost, measure
+from tsgen.evaluate.efficiency import measure_each
 from tsgen.evaluate.metrics import evaluate_groups
 from tsgen.evaluate.runs import write_trec
 from tsgen.retrieve.bench import Bench
@@ -46,7 +45,7 @@ def compare(
     as well, anew each time.
     """
     chosen = _with_settings(systems, preset("cpu") if configs is None else configs, minutes)
-    judgments = dict(islice(data.judgments(split).items(), limit))
+    judgments = first_judged(data, split, limit)
     queries = [data.queries()[id] for id in judgments]
     bench = Bench(data, queries, k, seed, cache_folder_of(data, cache))
     runs = {each.name: bench.run(each, settings) for each, settings in chosen}
@@ -57,7 +56,7 @@ def compare(
     scores = {name: evaluate_groups(run, judgments, groups) for name, run in runs.items()}
     used = {each.name: settings.model_dump(mode="json") for each, settings in chosen}
     budgets = {each.name: minutes_of(settings) for each, settings in chosen}
-    costs = _costs(bench, chosen) if efficiency else ()
+    costs = measure_each(bench, ((each.name, each, s) for each, s in chosen)) if efficiency else ()
     title = title or f"{data.name}, {split}"
     return SystemComparison(title, k, limit, scores, seed, used, budgets, costs)
 
@@ -82,17 +81,6 @@ def _listed(names: Sequence[str]) -> Iterator[str]:
             yield from (FIRST, *system_names())
         else:
             yield name
-
-
-def _costs(bench: Bench, chosen: Sequence[tuple[System, StageConfig]]) -> list[Cost]:
-    """What each system costs; all are fitted by now."""
-    size = sum(1 for _ in bench.data.documents())
-    queries = [query.text for query in bench.queries]
-    costs = []
-    for each, settings in chosen:
-        folder, _ = bench.fit(each, settings)
-        costs.append(measure(each.name, each.load(folder), folder, queries, size))
-    return costs
 
 
 def query_groups(data: DataSet, split: str) -> dict[str, set[str]]:

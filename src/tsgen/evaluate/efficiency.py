@@ -1,7 +1,7 @@
 """What a system costs (Table 5): bytes on disk and time per query, all measured in one run."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from itertools import islice
@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from tsgen.artifact import LOGS, MANIFEST
+from tsgen.config import StageConfig
 from tsgen.evaluate.tables import Column, Row, Table
 from tsgen.progress import show
+from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.documents import LINES, OFFSETS
+from tsgen.retrieve.registry import System
 
 BEAMS = (10, 100)
 SAMPLE = 50  # queries, one at a time
@@ -34,6 +37,16 @@ class Cost:
     def bytes_per_document(self) -> float:
         """Of model and index together."""
         return (self.model_bytes + self.index_bytes) / self.documents
+
+
+def measure_each(bench: Bench, rows: Iterable[tuple[str, System, StageConfig]]) -> list[Cost]:
+    """The costs of systems by name, fitted unless the cache has them."""
+    size, costs = sum(1 for _ in bench.data.documents()), []
+    queries = [query.text for query in bench.queries]
+    for name, each, settings in rows:
+        folder, _ = bench.fit(each, settings)
+        costs.append(measure(name, each.load(folder), folder, queries, size))
+    return costs
 
 
 def measure(name: str, retriever: Any, folder: Path, queries: Sequence[str], size: int) -> Cost:

@@ -8,14 +8,13 @@ and for sequences, with the same beam.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tsgen.constrain.constraint import Int
-from tsgen.corpus.dataset import DataSet
+from tsgen.corpus.dataset import DataSet, first_judged
 from tsgen.decode.moment import Moment
 from tsgen.decode.search import search
 from tsgen.decode.watch_sequence import END
@@ -119,10 +118,10 @@ def _padded(values: Int, size: int) -> list[int]:
 
 def judged(data: DataSet, split: str, limit: int | None = None) -> list[Pair]:
     """The pairs of a split's judgments, of its first `limit` queries."""
-    queries, judgments = data.queries(), islice(data.judgments(split).items(), limit)
+    queries, judgments = data.queries(), first_judged(data, split, limit)
     return [
         (queries[query].text, document)
-        for query, grades in judgments
+        for query, grades in judgments.items()
         for document, grade in grades.items()
         if grade > 0
     ]

@@ -6,16 +6,15 @@ command goes on with the first row that is missing.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tsgen.config import StageConfig
-from tsgen.corpus.dataset import DataSet, cache_folder_of
+from tsgen.corpus.dataset import DataSet, cache_folder_of, first_judged
 from tsgen.evaluate.cases import Case, cases_table, find_cases
 from tsgen.evaluate.compare import query_groups
 from tsgen.evaluate.comparison import SystemComparison
-from tsgen.evaluate.efficiency import BEAMS, Cost, efficiency_table, measure
+from tsgen.evaluate.efficiency import BEAMS, efficiency_table, measure_each
 from tsgen.evaluate.experiment import Experiment
 from tsgen.evaluate.generalisation import seen_unseen_table
 from tsgen.evaluate.metrics import ALL, DEPTH, evaluate_groups
@@ -60,7 +59,7 @@ def reproduce(
     """Run the rows of a form, or some of them, on a split's queries or the first so many; with
     `minutes`, each row that trains does so for as long."""
     chosen = experiment.chosen(form, rows, minutes)
-    judged = dict(islice(data.judgments(split).items(), limit))
+    judged = first_judged(data, split, limit)
     queries = [data.queries()[id] for id in judged]
     bench = Bench(data, queries, DEPTH, seed, cache_folder_of(data, cache))
     title = title or f"{experiment.title}: {data.name}, {split}, {form}"
@@ -101,12 +100,7 @@ def _with_minutes(table: Table, minutes: Mapping[str, float | None]) -> Table:
 
 
 def _efficiency(bench: Bench, chosen: Rows, title: str) -> Reproduction:
-    size = sum(1 for _ in bench.data.documents())
-    queries = [query.text for query in bench.queries]
-    costs: list[Cost] = []
-    for name, (each, settings) in chosen.items():
-        folder, _ = bench.fit(each, settings)
-        costs.append(measure(name, each.load(folder), folder, queries, size))
+    costs = measure_each(bench, ((name, *row) for name, row in chosen.items()))
     table = efficiency_table(costs, title)
     series = {
         f"beam {beam}": {cost.system: cost.milliseconds[beam] for cost in costs} for beam in BEAMS

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from tsgen.constrain.constraint import Constraint
-from tsgen.constrain.in_order import in_order
 from tsgen.constrain.postings import PostingsConstraint
 from tsgen.corpus.dataset import DataSet, cache_folder_of
 from tsgen.decode.config import DecodeConfig
@@ -44,8 +43,8 @@ class Scheme:
 def engine_schemes(engine: Engine, beam: int | None = None) -> list[Scheme]:
     """The engine's term sets, and the same terms as a sequence, written by the same model."""
     generator, sets = engine.generator, engine.generator.sets
-    sequence = in_order(generator.constraint)
-    both: dict[str, Constraint] = {SETS: generator.constraint, SEQUENCE: sequence}
+    constraint = generator.constraint
+    both: dict[str, Constraint] = {SETS: constraint, SEQUENCE: constraint.in_order}
     shared = _plain(engine.config.decode, beam), sets.documents, engine.number, sets.term
     return [Scheme(name, generator.backbone, each, *shared) for name, each in both.items()]
 

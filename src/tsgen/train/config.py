@@ -1,6 +1,6 @@
 """The settings of the generator and of its training."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -74,6 +74,10 @@ class TrainingConfig(StageConfig):
     validate_every: int = Field(500, ge=1)  # steps
     validation_queries: int = Field(200, ge=1)
     patience: int = Field(4, ge=1)  # validations without a better M@10
+
+    def part(self, parts: int) -> Self:
+        """With the minutes of one of so many equal parts of the training."""
+        return self.model_copy(update={"minutes": self.minutes and self.minutes / parts})
 
 
 class SequenceTrainConfig(TrainingConfig):

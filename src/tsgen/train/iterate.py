@@ -57,8 +57,8 @@ def train_generator(
         inputs["tsgen-mini"] = weights_hash()
     folders: list[Path] = []
     for number in range(1, config.train.iterations + 1):
-        minutes = config.train.minutes and config.train.minutes / config.train.iterations
-        numbered = config.train.model_copy(update={"iterations": number, "minutes": minutes})
+        share = config.train.part(config.train.iterations)
+        numbered = share.model_copy(update={"iterations": number})
         iteration = _Iteration(data, terms, config.model, numbered, seed, folders[-1:])
         folders.append(iteration.make(inputs, cache))
         inputs["previous"] = read_manifest(folders[-1]).key
