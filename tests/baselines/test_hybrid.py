@@ -13,6 +13,7 @@ from tsgen.config import StageConfig, read_settings
 from tsgen.corpus.load import load
 from tsgen.errors import ConfigError, DataError
 from tsgen.evaluate.compare import compare
+from tsgen.evaluate.runs import read_trec
 from tsgen.records import Hit
 from tsgen.retrieve import registry
 from tsgen.retrieve.registry import System
@@ -71,6 +72,22 @@ def test_weights_come_from_dev(animals: Path, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
     open_retriever(folder).save(tmp_path / "copy")
     assert registry.system("hybrid").load(tmp_path / "copy").search(["cat", "hound"], 1) == hits
+
+
+def test_a_run_is_fused_from_those_of_the_parts(
+    animals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, cache = load(animals), tmp_path / "c"
+    compare(data, ["bm25", "thesaurus"], cache=cache, configs=hybrid(fusion="ranks"))
+    runs = tmp_path / "runs"
+    with monkeypatch.context() as nothing_is_searched_again:
+        nothing_is_searched_again.setattr(Thesaurus, "search", None)
+        compare(data, ["hybrid"], cache=cache, configs=hybrid(fusion="ranks"), runs_dir=runs)
+    (folder,) = cache.glob("set-*/hybrid-[0-9a-f]*")
+    fused = read_trec(runs / "hybrid.trec")
+    hits = open_retriever(folder).search(list(QUERIES.values()), 100)
+    for id, found in zip(QUERIES, hits, strict=True):
+        assert [hit.document_id for hit in fused[id]] == [hit.document_id for hit in found]
 
 
 def test_parts_are_those_of_the_systems(animals: Path, tmp_path: Path) -> None:

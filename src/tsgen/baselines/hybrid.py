@@ -7,6 +7,7 @@ any to choose (see `tsgen.retrieve.fusion`).
 
 import shutil
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -19,7 +20,8 @@ from tsgen.errors import ConfigError, DataError
 from tsgen.records import Hit, Judgments, Run
 from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.fusion import Table, Tuned, Values, fuse, tune
-from tsgen.retrieve.registry import System, Tables, register, system
+from tsgen.retrieve.registry import PartSearch, System, Tables, register, system
+from tsgen.retrieve.retriever import Retriever
 
 NAME, FUSION = "hybrid", "fusion.json"
 DEV = "dev"
@@ -76,14 +78,20 @@ class Hybrid:
         facts = orjson.loads((folder / FUSION).read_bytes())
         self.weights: dict[str, float] = facts["weights"]
         self._values: Values = facts["values"]
-        self._parts = [system(name).load(folder / name) for name in self.weights]
         self._folder = folder
+
+    @cached_property
+    def _parts(self) -> list[Retriever]:
+        return [system(name).load(self._folder / name) for name in self.weights]
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """At most `k` documents that some part found, best first."""
         found = [part.search(queries, max(k, DEPTH)) for part in self._parts]
-        weights = list(self.weights.values())
-        return [fuse(lists, weights, self._values, k) for lists in zip(*found, strict=True)]
+        return [self.fuse(lists, k) for lists in zip(*found, strict=True)]
+
+    def fuse(self, lists: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
+        """The best of what the parts found for one query."""
+        return fuse(lists, list(self.weights.values()), self._values, k)
 
     def save(self, folder: Path) -> None:
         """Copy the parts and their weights."""
@@ -100,20 +108,32 @@ class Hybrid:
 def _fit(data: DataSet, config: HybridConfig, seed: int, folder: Path) -> None:
     judged = _judged(data) if config.fusion == "tuned" else {}
     bench = Bench(data, [data.queries()[id] for id in judged], DEPTH, seed, folder.parent)
-    parts = {name: system(name) for name in config.parts}
-    settings = {name: parts[name].config.from_mapping(config.settings[name]) for name in parts}
+    parts = _parts(config)
     facts: dict[str, Any] = {"values": config.values}
     if judged:
-        tuned = _tuned([bench.run(parts[name], settings[name]) for name in parts], judged)
+        tuned = _tuned([bench.run(*part) for part in parts], judged)
         weights, facts["shares"] = tuned.weights, tuned.shares
         facts["M@10"] = [[*row] for row in tuned.figures.items()]
     else:
         weights = (1.0,) * len(parts)
-    facts["weights"] = dict(zip(parts, weights, strict=True))
-    for name in parts:
-        fitted, _ = bench.fit(parts[name], settings[name])
-        shutil.copytree(fitted, folder / name, dirs_exist_ok=True)
+    facts["weights"] = dict(zip(config.parts, weights, strict=True))
+    for part, settings in parts:
+        fitted, _ = bench.fit(part, settings)
+        shutil.copytree(fitted, folder / part.name, dirs_exist_ok=True)
     (folder / FUSION).write_bytes(orjson.dumps(facts, option=orjson.OPT_INDENT_2))
+
+
+def _parts(config: HybridConfig) -> list[tuple[System, StageConfig]]:
+    """The systems with their settings."""
+    parts = [system(name) for name in config.parts]
+    return [(part, part.config.from_mapping(config.settings[part.name])) for part in parts]
+
+
+def _from_parts(folder: Path, config: HybridConfig, k: int, search: PartSearch) -> Run:
+    """What `Hybrid.search` would find, from the runs of the parts."""
+    hybrid = Hybrid.load(folder)
+    runs = [search(*part, max(k, DEPTH)) for part in _parts(config)]
+    return {id: hybrid.fuse([run[id] for run in runs], k) for id in runs[0]}
 
 
 def _judged(data: DataSet) -> Judgments:
@@ -142,5 +162,6 @@ register(
         trains=True,
         from_tables=hybrid_config,
         own_table=True,
+        from_parts=_from_parts,
     )
 )

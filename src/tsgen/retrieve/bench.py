@@ -5,7 +5,7 @@ What was fitted and searched before is taken from the cache; what was killed goe
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
@@ -42,6 +42,10 @@ class Bench:
     def run(self, each: System, settings: StageConfig) -> Run:
         """A system's hits for all queries, from the cache as far as they are there."""
         fitted, key = self.fit(each, settings)
+        if each.from_parts is not None:
+            return each.from_parts(
+                fitted, settings, self.k, lambda part, own, k: replace(self, k=k).run(part, own)
+            )
         return self.search(each.name, key, lambda: each.load(fitted))
 
     def search(self, name: str, key: str, load: Callable[[], Retriever]) -> Run:

@@ -13,6 +13,7 @@ from typing import Any
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError, nearest
+from tsgen.records import Run
 from tsgen.retrieve.retriever import Retriever
 from tsgen.terms.weights import weights_names
 
@@ -27,6 +28,8 @@ class System:
     """How to get a retriever of one kind: `fit` writes a folder that `load` reads.
 
     `fit(data, config, seed, folder)` may find pieces of an interrupted run in `folder` and go on.
+    `from_parts(folder, config, k, search)` has the hits of a system that fuses others, which
+    `search(part, its settings, depth)` searches once for all.
     """
 
     name: str
@@ -36,6 +39,7 @@ class System:
     trains: bool = False  # uses the training judgments, so its cache key contains them
     from_tables: Callable[[Tables], StageConfig] | None = None  # for settings in several tables
     own_table: bool = False  # whether one of these has the system's name
+    from_parts: Callable[[Path, Any, int, "PartSearch"], Run] | None = None
 
     def settings(self, tables: Tables) -> StageConfig:
         """Its settings from the tables of a settings file: those of its own table, as a rule."""
@@ -48,6 +52,8 @@ class System:
             )
         return self.from_tables(tables)
 
+
+PartSearch = Callable[[System, StageConfig, int], Run]
 
 _SYSTEMS: dict[str, System] = {}
 _FOLDER = "tsgen.baselines"  # a file `dense_dot.py` in it registers the system `dense-dot`
