@@ -1,6 +1,6 @@
 """How much of the encoder's own speed the weigher keeps, on real texts, in one run.
 
-    python benchmarks/weighing.py ../shared/data/wikipages-110k [--documents 1000] [--json FILE]
+    python benchmarks/weighing.py [DATA] [--documents 1000] [--json FILE]
 
 The peer is the bare encoder's forward pass over the same windows, tokenised beforehand, in the
 same batches. The weigher splits, tokenises, encodes, pools and pairs words with weights. Rounds
@@ -47,7 +47,7 @@ def whole(weigher: Weigher, documents: list[Document]) -> float:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data")
+    parser.add_argument("data", nargs="?", default="stdlib:")
     parser.add_argument("--documents", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--preset", default="cpu")

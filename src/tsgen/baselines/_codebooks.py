@@ -80,8 +80,8 @@ class Codebooks(nn.Module):
         return states @ normalize(self.books[position], dim=-1).T / TEMPERATURE
 
     def tensor(self, array: Floats | Int) -> Tensor:
-        """An array where the codebooks are."""
-        return torch.from_numpy(array).to(self.books.device)
+        """A copy of an array, which may be a file that is read only, where the codebooks are."""
+        return torch.tensor(array, device=self.books.device)
 
     def loss(
         self, queries: Tensor, documents: Tensor, codes: Tensor, same: Tensor, how: CodeTraining

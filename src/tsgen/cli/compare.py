@@ -70,9 +70,14 @@ def compare(
     from tsgen.config import read_settings
     from tsgen.corpus.load import load
     from tsgen.evaluate.compare import compare as compare_systems
+    from tsgen.evaluate.compare import query_groups
     from tsgen.evaluate.compared import compared
+    from tsgen.evaluate.generalisation import check_groups
 
     source = load(data, qrels=qrels, skip_bad=skip_bad)
+    title = f"{source.name}, {qrels}, {split}"
+    if seen_unseen:
+        check_groups(query_groups(source, split), title)
     with progress():
         result = compare_systems(
             source,
@@ -83,7 +88,7 @@ def compare(
             seed=seed,
             configs=read_settings(config, settings or [], preset),
             runs_dir=runs,
-            title=f"{source.name}, {qrels}, {split}",
+            title=title,
             minutes=minutes,
             efficiency=efficiency,
         )

@@ -38,7 +38,8 @@ def _story(scheme: Scheme, query: str, document: str) -> Story:
     watcher: Watcher | SequenceWatcher = SequenceWatcher(constraint, scheme.unit, number)
     if isinstance(constraint, PostingsConstraint):
         watcher = Watcher(constraint, scheme.ids, _Units(scheme), number, config)
-    (found,) = search(scheme.backbone, constraint, [query], DEPTH, config, observer=watcher)
+    read = [scheme.read(query)]
+    (found,) = search(scheme.backbone, constraint, read, DEPTH, config, observer=watcher)
     ranks = (rank for rank, one in enumerate(found, 1) if one.document == number)
     return Story(
         scheme.name,

@@ -141,7 +141,8 @@ def _prunings(scheme: Scheme, pairs: Sequence[Pair]) -> Prunings:
         show(f"false pruning, {scheme.name}: queries", start, len(queries))
         together = queries[start : start + PIECE]
         survival = Survival(scheme, [wanted[query] for query in together])
-        parts = scheme.backbone, scheme.constraint, together, scheme.config.beam, scheme.config
+        read, config = [scheme.read(query) for query in together], scheme.config
+        parts = scheme.backbone, scheme.constraint, read, config.beam, config
         search(*parts, observer=survival)
         lost.update({(together[query], d): step for (query, d), step in survival.steps.items()})
     steps = np.array([lost[query, scheme.number(d)] for query, d in pairs], dtype=np.int64)

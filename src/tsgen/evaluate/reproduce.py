@@ -16,7 +16,7 @@ from tsgen.evaluate.compare import query_groups
 from tsgen.evaluate.comparison import SystemComparison
 from tsgen.evaluate.efficiency import BEAMS, efficiency_table, measure_each
 from tsgen.evaluate.experiment import Experiment
-from tsgen.evaluate.generalisation import seen_unseen_table
+from tsgen.evaluate.generalisation import check_groups, seen_unseen_table
 from tsgen.evaluate.metrics import ALL, DEPTH, evaluate_groups
 from tsgen.evaluate.minutes import training_minutes
 from tsgen.evaluate.plots import ranked_plot
@@ -68,6 +68,8 @@ def reproduce(
     if experiment.kind == "cases":
         return _cases(bench, chosen, split, title)
     groups = query_groups(data, split)
+    if experiment.kind == "seen-unseen":
+        check_groups(groups, title)
     scores = {
         name: evaluate_groups(bench.run(*row), judged, groups) for name, row in chosen.items()
     }

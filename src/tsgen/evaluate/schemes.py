@@ -33,6 +33,7 @@ class Scheme:
     ids: Texts
     number: Callable[[str], int]  # of a document by its id
     unit: Callable[[int], str]  # the text of a unit by its number
+    read: Callable[[str], str] = str  # a query as the model is given it
 
     @property
     def ordered(self) -> bool:
@@ -45,7 +46,8 @@ def engine_schemes(engine: Engine, beam: int | None = None) -> list[Scheme]:
     generator, sets = engine.generator, engine.generator.sets
     constraint = generator.constraint
     both: dict[str, Constraint] = {SETS: constraint, SEQUENCE: constraint.in_order}
-    shared = _plain(engine.config.decode, beam), sets.documents, engine.number, sets.term
+    shared = (_plain(engine.config.decode, beam), sets.documents, engine.number, sets.term,
+              engine.read)  # fmt: skip
     return [Scheme(name, generator.backbone, each, *shared) for name, each in both.items()]
 
 
