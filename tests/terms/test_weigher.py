@@ -175,3 +175,26 @@ def test_unknown_encoder_says_what_to_pass(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ConfigError, match="a local folder, or a hub name with network"):
         load_encoder("no/such-encoder-anywhere")
+
+
+def test_what_is_shipped_selects_the_same_terms(tiny_bert: Path, tmp_path: Path) -> None:
+    weigher = make(tiny_bert, prior="bm25", selector=True)
+    weigher.save_small(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "weigher.json",
+        "weigher.safetensors",
+    ]
+    documents = [Document(str(i), text) for i, text in enumerate(TEXTS)]
+    small = Selector(Weigher.load(tmp_path))
+    for before, after in zip(
+        Selector(weigher).weigh(documents), small.weigh(documents), strict=True
+    ):
+        assert after == pytest.approx(before, abs=1e-2)
+
+
+def test_trained_embeddings_are_not_left_out(tiny_bert: Path, tmp_path: Path) -> None:
+    weigher = make(tiny_bert, selector=True)
+    with torch.no_grad():
+        weigher.encoder.get_input_embeddings().weight[0] += 1
+    with pytest.raises(ConfigError, match="were trained, so they cannot be left out"):
+        weigher.save_small(tmp_path)

@@ -27,6 +27,7 @@ from tsgen.model.decoder import DecoderLayer, Groups, Memory
 from tsgen.model.tree_cache import Rows, TreeCache
 from tsgen.model.vocabulary import WordTable, shared, table_of, word_pieces
 from tsgen.terms.encoder import MINILM, empty_encoder, load_encoder
+from tsgen.terms.small import small, whole
 
 CONFIG_FILE = "mini.json"
 WEIGHTS_FILE = "model.safetensors"
@@ -195,16 +196,10 @@ class Mini(nn.Module):
     def save_small(self, folder: Path) -> None:
         """Write what training changed, in half precision: to be shipped, and loaded with any terms.
         The encoder's embeddings and its tokenizer are there wherever the encoder is."""
-        weights = self.state_dict()
-        original, _ = load_encoder(self.config.encoder, self.config.encoder_layers)
-        if not torch.equal(weights[EMBEDDINGS], original.get_input_embeddings().weight):
-            raise ConfigError(
-                f"the embeddings of {self.config.encoder!r} were trained, so they cannot be left "
-                "out; expected them as they were. Train with train.freeze_embeddings=true."
-            )
+        weights = {name: value for name, value in self.state_dict().items() if name not in PIECES}
+        changed = small(weights, EMBEDDINGS, self.config.encoder)
         folder.mkdir(parents=True, exist_ok=True)
-        changed = weights.keys() - {EMBEDDINGS, *PIECES}
-        self._save(folder, {name: weights[name].half() for name in sorted(changed)})
+        self._save(folder, changed)
 
     def _save(self, folder: Path, weights: dict[str, Tensor]) -> None:
         with write_beside(folder / WEIGHTS_FILE) as beside:
@@ -223,8 +218,7 @@ class Mini(nn.Module):
                 encoder, tokenizer = empty_encoder(folder / ENCODER_FOLDER)
             else:
                 encoder, tokenizer = load_encoder(config.encoder, config.encoder_layers)
-                weights = {name: value.float() for name, value in weights.items()}
-                weights[EMBEDDINGS] = encoder.get_input_embeddings().weight.detach()
+                weights = whole(weights, EMBEDDINGS, encoder)
         except (OSError, ValueError, SafetensorError) as error:
             raise ArtifactError(
                 f"{folder}: not a saved mini backbone ({error}). Train it again or check the path."

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from tsgen.artifact import write_beside
@@ -29,9 +30,11 @@ from tsgen.records import Document
 from tsgen.terms.align import Aligned, Aligner
 from tsgen.terms.encoder import MINILM, empty_encoder, load_encoder
 from tsgen.terms.impact import Impact
+from tsgen.terms.small import small, whole
 from tsgen.terms.words import Splitter, WordsConfig
 
 WEIGHTS, SETTINGS, ENCODER = "weigher.safetensors", "weigher.json", "encoder"
+EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"  # among the weights of a BERT
 
 Head = Callable[[torch.Tensor], torch.Tensor]
 """From the states of words [W, d] to a number [W] for each."""
@@ -77,10 +80,7 @@ class Weigher(nn.Module):
     def save(self, folder: Path) -> None:
         """Write everything `load` needs: weights, settings, encoder shape, tokenizer, counts."""
         save_weights(folder / WEIGHTS, self)
-        settings = {"weigher": self.config, "words": self.splitter.config}
-        text = json.dumps({name: value.model_dump(mode="json") for name, value in settings.items()})
-        with write_beside(folder / SETTINGS) as beside:
-            beside.write_text(text, encoding="utf-8")
+        self._save_settings(folder, self.config)
         self.encoder.config.save_pretrained(folder / ENCODER)
         self.tokenizer.backend_tokenizer.no_truncation()  # else it says what it was last used for
         self.tokenizer.backend_tokenizer.no_padding()
@@ -88,15 +88,35 @@ class Weigher(nn.Module):
         if self.impact is not None:
             self.impact.save(folder)
 
+    def save_small(self, folder: Path) -> None:
+        """Write what training changed, in half precision and without the counts of this corpus: to
+        be shipped, and to select the terms of any documents, for which no prior is needed."""
+        with write_beside(folder / WEIGHTS) as beside:
+            save_file(small(self.state_dict(), EMBEDDINGS, self.config.encoder), beside)
+        self._save_settings(folder, self.config.model_copy(update={"prior": "none"}))
+
+    def _save_settings(self, folder: Path, config: WeigherConfig) -> None:
+        settings = {"weigher": config, "words": self.splitter.config}
+        text = json.dumps({name: value.model_dump(mode="json") for name, value in settings.items()})
+        with write_beside(folder / SETTINGS) as beside:
+            beside.write_text(text, encoding="utf-8")
+
     @classmethod
-    def load(cls, folder: Path) -> "Weigher":
-        """Read back what `save` wrote, ready to weigh."""
+    def load(cls, folder: Path, splitter: Splitter | None = None) -> "Weigher":
+        """Read back what `save` or `save_small` wrote, ready to weigh. `splitter` replaces the one
+        that it was trained with."""
         settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
         config = WeigherConfig.from_mapping(settings["weigher"], str(folder / SETTINGS))
         words = WordsConfig.from_mapping(settings["words"], str(folder / SETTINGS))
+        splitter = splitter or Splitter(words)
         impact = Impact.load(folder) if config.prior == "bm25" else None
-        weigher = cls(config, Splitter(words), impact, empty_encoder(folder / ENCODER))
-        load_weights(folder / WEIGHTS, weigher)
+        if (folder / ENCODER).is_dir():
+            weigher = cls(config, splitter, impact, empty_encoder(folder / ENCODER))
+            load_weights(folder / WEIGHTS, weigher)
+        else:
+            weigher = cls(config, splitter, impact)
+            changed = load_file(folder / WEIGHTS)
+            weigher.load_state_dict(whole(changed, EMBEDDINGS, weigher.encoder))
         return weigher.eval()
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:

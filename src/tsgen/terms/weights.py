@@ -52,6 +52,7 @@ class WeightsKind:
 _FILES = {
     "control": "tsgen.terms.control",
     "learned": "tsgen.terms.learned",
+    "pretrained": "tsgen.terms.pretrained",
     "random": "tsgen.terms.random_terms",
     "tfidf": "tsgen.terms.tfidf",
     "title": "tsgen.terms.title",
