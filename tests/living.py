@@ -61,7 +61,9 @@ def write_engine(
 ) -> Path:
     """The engine `work`/engine; its terms are the three heaviest by tf-idf."""
     data = load(write_documents(work / "documents.jsonl", documents))
-    config = index_config(read_settings(None, ["terms.n=3", *settings], "mini"))
+    config = index_config(
+        read_settings(None, ["terms.n=3", "terms.weights=tfidf", *settings], "mini")
+    )
     index_documents(data, config, model or write_model(work), work / "engine", work / "cache")
     return work / "engine"
 

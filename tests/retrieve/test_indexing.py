@@ -54,7 +54,7 @@ def test_the_engine_answers_with_the_documents_own_terms(folder: Path) -> None:
 
 def test_the_settings_are_those_of_preset_and_model(folder: Path) -> None:
     config = Engine.load(folder / "engine").config
-    assert (config.terms.weights, config.terms.n) == ("tfidf", 24)
+    assert (config.terms.weights, config.terms.n) == ("pretrained", 32)
     assert (config.decode.beam, config.decode.normalise, config.decode.merge) == (
         20,
         "valid",
@@ -133,6 +133,6 @@ def test_a_damaged_model(folder: Path, tmp_path: Path) -> None:
 
 def test_weights_that_learn_from_queries() -> None:
     with pytest.raises(
-        ConfigError, match=r"'learned'.*expected one of: control, random, tfidf, title"
+        ConfigError, match=r"'learned'.*expected one of: control, pretrained, random, tfidf, title"
     ):
         config_of("terms.weights=learned")

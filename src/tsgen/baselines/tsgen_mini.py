@@ -11,6 +11,7 @@ from tsgen.model.shipped import tsgen_mini, weights_hash
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.indexing import index_config, make_index
 from tsgen.retrieve.registry import System, register
+from tsgen.terms.pretrained import weigher_hash
 
 ENGINE = "engine"  # in the system's folder, whose manifest is that of a system
 
@@ -20,7 +21,9 @@ class TsgenMiniConfig(StageConfig):
 
     n: int | None = None
     beam: int | None = None
-    weights: str = Field(default_factory=weights_hash)  # what was searched with others is no use
+    # What was searched with others is no use:
+    weights: str = Field(default_factory=weights_hash)
+    weigher: str = Field(default_factory=weigher_hash)
     preset: dict[str, Any] = Field(default_factory=lambda: dict(preset("mini")))
 
 

@@ -51,6 +51,12 @@ def terms_config(settings: Mapping[str, Mapping[str, Any]]) -> TermsConfig:
     return TermsConfig.from_mapping(terms, source="[terms]")
 
 
+def with_all_options(config: TermsConfig) -> TermsConfig:
+    """With every setting of the chosen weights, those by default too."""
+    _, options = _kind(config)
+    return config.model_copy(update={"options": options.model_dump(mode="json")})
+
+
 def select_terms(
     data: DataSet, config: TermsConfig, out: Path, seed: int = 0, cache: Path | None = None
 ) -> TermSets:
@@ -59,8 +65,7 @@ def select_terms(
     The same inputs skip the work; an interrupted run goes on after its last finished piece. What
     is trained for the weights is kept in `cache`, by default the usual place for this data set.
     """
-    _, options = _kind(config)
-    resolved = config.model_copy(update={"options": options.model_dump(mode="json")})
+    resolved = with_all_options(config)
 
     def work(folder: Path) -> None:
         weights = build_weights(data, config, seed, cache)

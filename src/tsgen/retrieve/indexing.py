@@ -22,6 +22,7 @@ from tsgen.docids.stage import (
     select_terms,
     terms_config,
     terms_folder,
+    with_all_options,
 )
 from tsgen.errors import ConfigError
 from tsgen.model.mini import CONFIG_FILE, ENCODER_FOLDER, WEIGHTS_FILE, MiniConfig
@@ -55,7 +56,8 @@ def index_config(tables: Mapping[str, Mapping[str, Any]]) -> IndexConfig:
             f"without training; expected one of: {others}. To train an engine, use `tsgen fit`."
         )
     decode = DecodeConfig.from_mapping(tables.get("decode", {}), source="[decode]")
-    return IndexConfig(terms=terms, decode=decode, search=search_config(tables))
+    # An index depends on the weights that come with the package: another release makes it anew.
+    return IndexConfig(terms=with_all_options(terms), decode=decode, search=search_config(tables))
 
 
 def index_documents(

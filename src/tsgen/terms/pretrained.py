@@ -28,7 +28,7 @@ NAME, KIND = "pretrained", "pre-trained-weigher"
 FOLDER = Path(__file__).parent.parent / "shipped" / "weigher"
 
 
-def _hash() -> str:
+def weigher_hash() -> str:
     """The sha256 of the shipped weights: what is made with them depends on it."""
     _, digest = open_artifact(FOLDER, KIND).files[WEIGHTS]
     return digest
@@ -37,9 +37,9 @@ def _hash() -> str:
 class PretrainedConfig(StageConfig):
     """How much the weigher says beside tf-idf, and which weights it has."""
 
-    share: float = Field(default=0.4, gt=0, le=1)  # a
+    share: float = Field(default=0.25, gt=0, le=1)  # a
     tfidf: TfidfConfig = TfidfConfig()
-    sha256: str = Field(default_factory=_hash)
+    sha256: str = Field(default_factory=weigher_hash)
 
 
 class Pretrained:
