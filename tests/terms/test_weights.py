@@ -95,7 +95,7 @@ def test_a_document_without_words_has_none(name: str) -> None:
 
 
 def test_an_unknown_name_gets_the_nearest_known_one() -> None:
-    assert weights_names() == ["control", "learned", "random", "tfidf", "title"]
+    assert weights_names() == ["control", "learned", "pretrained", "random", "tfidf", "title"]
     with pytest.raises(ConfigError, match="unknown weights 'tfdif'; did you mean 'tfidf'"):
         weights_kind("tfdif")
 

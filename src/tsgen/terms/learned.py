@@ -7,13 +7,17 @@ trained weigher is kept in the cache and shared by every term selection and by t
 from pathlib import Path
 
 import torch
+from pydantic import Field
 
 from tsgen.artifact import stage, stage_key
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, judged_inputs
+from tsgen.errors import ConfigError
 from tsgen.queries.training_set import learned_from, training_sets
 from tsgen.terms.impact import Impact
+from tsgen.terms.mixed import Mixed
 from tsgen.terms.selector import Selector
+from tsgen.terms.tfidf import TfidfConfig, TfidfWeights
 from tsgen.terms.train import WeigherTrainer, WeigherTraining
 from tsgen.terms.weigher import Weigher, WeigherConfig
 from tsgen.terms.weights import Weights, WeightsKind, Workspace, register
@@ -29,8 +33,13 @@ class LearnedConfig(StageConfig):
     weigher: WeigherConfig = WeigherConfig()
     training: WeigherTraining = WeigherTraining()
 
+    share: float = Field(1.0, gt=0, le=1, exclude_if=lambda share: share == 1)
+    """Of a selector in T(D); the rest is that of tf-idf (see `mixed`)."""
 
-class _WeigherStage(LearnedConfig):
+
+class _WeigherStage(StageConfig):
+    weigher: WeigherConfig
+    training: WeigherTraining
     words: WordsConfig
 
 
@@ -39,7 +48,9 @@ def trained_weigher(
 ) -> Path:
     """The folder in `cache` of a weigher trained on this data with these settings; trains it if
     it is not there."""
-    settings = _WeigherStage(**dict(config), words=splitter.config)
+    settings = _WeigherStage(
+        weigher=config.weigher, training=config.training, words=splitter.config
+    )
     inputs = {"documents": data.fingerprint} | judged_inputs(data, "train", "dev")
     key = stage_key("weigher", settings.model_dump(mode="json"), inputs, seed)
     folder = cache / f"trained-weigher-{key[:12]}"
@@ -72,16 +83,38 @@ def _train(
     remove_checkpoint(folder)
 
 
+class Selected(Mixed):
+    """The terms that a trained weigher selects, with a share of tf-idf."""
+
+    def __init__(self, weigher: Weigher, impact: Impact, share: float) -> None:
+        rare = TfidfWeights(weigher.splitter, impact, TfidfConfig())
+        super().__init__(Selector(weigher), rare, share)
+        self._weigher = weigher
+
+    def save(self, folder: Path) -> None:
+        """Write the weigher, which has the counts of its corpus."""
+        self._weigher.save(folder)
+
+
 def _build(
     data: DataSet, splitter: Splitter, config: LearnedConfig, workspace: Workspace
 ) -> Weights:
-    return _load(trained_weigher(data, splitter, config, workspace.seed, workspace.cache))
+    trained = trained_weigher(data, splitter, config, workspace.seed, workspace.cache)
+    return _load(trained, splitter, config)
 
 
-def _load(folder: Path, *_: object) -> Weights:
+def _load(folder: Path, _splitter: Splitter, config: LearnedConfig) -> Weights:
     """A weigher brings its own splitter and settings."""
     weigher = Weigher.load(folder)
-    return weigher if weigher.selector is None else Selector(weigher)
+    if config.share == 1:
+        return weigher if weigher.selector is None else Selector(weigher)
+    if weigher.selector is None or weigher.impact is None:
+        raise ConfigError(
+            f"share = {config.share} of a selector and tf-idf, but the weigher has "
+            f"{'no selector' if weigher.selector is None else 'no counts of its corpus'}; expected "
+            "both. Train it with weigher.selector=true and weigher.prior=bm25."
+        )
+    return Selected(weigher, weigher.impact, config.share)
 
 
 register(WeightsKind(KIND, LearnedConfig, _build, _load, trains=True, table="weigher"))
