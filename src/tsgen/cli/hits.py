@@ -13,6 +13,7 @@ from tsgen.retrieve.snippet import Marked, mark, query_keys, snippet
 from tsgen.terms.words import Splitter
 
 HIGHLIGHT = "bold yellow"
+SHOWN = 12  # terms of a permutation; --explain and --json have all
 
 
 def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) -> Group:
@@ -32,7 +33,8 @@ def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) ->
         lines.append(Text("    ") + highlighted(snippet(document.text, keys, splitter)))
         if hit.reason is not None:
             marked = [highlighted(mark(term, keys, splitter)) for term in hit.reason.terms]
-            lines.append(Text("    ") + Text(" › ").join(marked))
+            more = [Text("…")] if len(marked) > SHOWN else []
+            lines.append(Text("    ") + Text(" › ").join([*marked[:SHOWN], *more]))
             if explain:
                 lines.append(_steps(hit, marked))
     return Group(*lines, *(() if hits else (Text("    no hits"),)))
