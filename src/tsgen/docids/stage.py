@@ -104,7 +104,12 @@ def build_weights(
 
 def weigh(data: DataSet, config: TermsConfig, weights: Weights, folder: Path) -> Candidates:
     """Every document's terms by weight, before N comes in; `folder` keeps finished pieces."""
-    weighed = weigh_corpus(data.documents(), weights, folder, _show)
+    size = sum(1 for _ in data.documents())
+
+    def watch(documents: int) -> None:
+        show("weighing documents", documents, size)
+
+    weighed = weigh_corpus(data.documents(), weights, folder, watch)
     return rank(weighed, Splitter(config.words).key)
 
 
@@ -148,10 +153,6 @@ def summary(folder: Path) -> dict[str, int]:
 def _kind(config: TermsConfig) -> tuple[WeightsKind, StageConfig]:
     kind = weights_kind(config.weights)
     return kind, kind.config.from_mapping(config.options, source=f"settings of {kind.name!r}")
-
-
-def _show(documents: int) -> None:
-    show("weighing documents", documents)
 
 
 def _write(sets: TermSets, selection: Selection, folder: Path) -> None:

@@ -19,9 +19,9 @@ from tsgen.terms.arrays import offsets_of
 from tsgen.terms.strings import Strings
 from tsgen.terms.weights import Weights
 
-PIECE = 4096
+PIECE = 1024  # documents: what a killed run loses at the most
 RESERVED = "#"  # no word starts with it
-_PATTERN = "weighed-{}.npz"
+_PATTERN = f"weighed-{PIECE}-{{}}.npz"
 
 
 @dataclass(frozen=True, slots=True)
