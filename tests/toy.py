@@ -1,6 +1,7 @@
 """Small data sets on disk, in the BEIR layout."""
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -24,3 +25,13 @@ def write_beir(
 def _write(path: Path, texts: Mapping[str, str]) -> None:
     rows = (json.dumps({"_id": id, "text": text}) for id, text in texts.items())
     path.write_text("".join(f"{row}\n" for row in rows))
+
+
+def copy_damaged(folder: Path, to: Path, name: str) -> None:
+    """A copy of a folder in which the last bit of one file is another."""
+    shutil.copytree(folder, to)
+    path = to / name
+    path.chmod(0o644)
+    damaged = bytearray(path.read_bytes())
+    damaged[-1] ^= 1
+    path.write_bytes(damaged)

@@ -1,11 +1,11 @@
 """tsgen-mini, the generator that comes with the package."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 import torch
 
+from toy import copy_damaged
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ArtifactError, ConfigError
 from tsgen.model.mini import WEIGHTS_FILE
@@ -37,12 +37,7 @@ def test_it_writes_the_terms_of_any_text() -> None:
 
 
 def test_its_hash_is_checked(tmp_path: Path) -> None:
-    shutil.copytree(FOLDER, tmp_path / "mini")
-    path = tmp_path / "mini" / WEIGHTS_FILE
-    path.chmod(0o644)
-    damaged = bytearray(path.read_bytes())
-    damaged[-1] ^= 1
-    path.write_bytes(damaged)
+    copy_damaged(FOLDER, tmp_path / "mini", WEIGHTS_FILE)
     with pytest.raises(ArtifactError, match=WEIGHTS_FILE):
         tsgen_mini(tmp_path / "mini")
 

@@ -1,11 +1,10 @@
 """The weigher that comes with the package."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from toy import write_beir
+from toy import copy_damaged, write_beir
 from tsgen.corpus.load import load
 from tsgen.docids.stage import TermsConfig, build_weights, keep_weights, kept_weights, select_terms
 from tsgen.errors import ArtifactError
@@ -63,12 +62,7 @@ def test_what_an_engine_keeps_weighs_the_same(tmp_path: Path) -> None:
 
 
 def test_its_hash_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(FOLDER, tmp_path / "weigher")
-    path = tmp_path / "weigher" / WEIGHTS
-    path.chmod(0o644)
-    damaged = bytearray(path.read_bytes())
-    damaged[-1] ^= 1
-    path.write_bytes(damaged)
+    copy_damaged(FOLDER, tmp_path / "weigher", WEIGHTS)
     monkeypatch.setattr(pretrained, "FOLDER", tmp_path / "weigher")
     data = load(write_beir(tmp_path / "set", {"d1": "rye bread"}, {}, test=[]))
     with pytest.raises(ArtifactError, match=WEIGHTS):

@@ -44,13 +44,13 @@ class Pretrained(Mixed):
         self, folder: Path, splitter: Splitter, tfidf: TfidfWeights, config: PretrainedConfig
     ) -> None:
         super().__init__(Selector(Weigher.load(folder, splitter)), tfidf, config.share)
-        self._folder, self._tfidf = folder, tfidf
+        self._folder = folder
 
     def save(self, folder: Path) -> None:
         """Copy them: what weighs later documents is what weighed these."""
         for name in (WEIGHTS, SETTINGS):
             shutil.copyfile(self._folder / name, folder / name)
-        self._tfidf.save(folder)
+        self._rare.save(folder)
 
 
 def _build(data: DataSet, splitter: Splitter, config: PretrainedConfig, _: Workspace) -> Pretrained:
