@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tsgen.cli.common import progress
 from tsgen.cli.published import made, publish
-from tsgen.corpus.dataset import DataSet, first_judged
+from tsgen.corpus.dataset import DataSet, some_judged
 from tsgen.corpus.load import load
 from tsgen.decode.config import DecodeConfig
 from tsgen.evaluate.compare import query_groups
@@ -47,10 +47,10 @@ def main(arguments: list[str] | None = None) -> None:
     plain = engine.config.decode.with_beam(options.wide)
     plans = {_name(pool, beam): _plan(plain, pool, beam) for pool in POOLS for beam in BEAMS}
     with progress():
-        asked = first_judged(data, "dev", options.queries)
+        asked = some_judged(data, "dev", options.queries)
         on_dev = search_in_turn(engine, data, asked, {PLAIN: plain} | plans)
         chosen = choose(on_dev, asked)
-        asked = first_judged(data, "test", options.queries)
+        asked = some_judged(data, "test", options.queries)
         on_test = search_in_turn(engine, data, asked, {PLAIN: plain, chosen: plans[chosen]})
     tables = _tables(data, options, on_dev, on_test, asked)
     seconds = {"dev": on_dev.seconds, "test": on_test.seconds}
@@ -95,7 +95,7 @@ def _tables(
     scores = {name: evaluate_groups(run, asked, groups) for name, run in on_test.runs.items()}
     title = f"{data.name}, test, the first {len(asked):,} queries"
     found = SystemComparison(title, DEPTH, options.queries, scores)
-    judged = first_judged(data, "dev", options.queries)
+    judged = some_judged(data, "dev", options.queries)
     rows = [
         Row(name, [evaluate(run, judged).means["M@10"], *_times(on_dev, name)])
         for name, run in on_dev.runs.items()

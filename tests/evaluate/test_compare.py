@@ -155,15 +155,15 @@ def test_changed_queries_are_searched_again(folder: Path, tmp_path: Path) -> Non
     assert Toy.searched[4:] == ["cat", "dog", "cow", "a hen"]
 
 
-def test_limit_takes_the_first_queries(folder: Path, tmp_path: Path) -> None:
-    result = compare(load(folder), ["toy"], cache=tmp_path / "cache", limit=3)
-    assert Toy.searched == ["cat", "dog", "cow"]
+def test_limit_takes_queries_from_all_of_the_file(folder: Path, tmp_path: Path) -> None:
+    result = compare(load(folder), ["toy"], cache=tmp_path / "cache", limit=2)
+    assert Toy.searched == ["cat", "cow"]
     assert {group: len(scores) for group, scores in result.scores["toy"].items()} == {
-        "all": 3,
-        "seen": 2,
+        "all": 2,
+        "seen": 1,
         "unseen": 1,
     }
-    assert result.table().notes["limit"] == "the first 3 queries only"
+    assert result.table().notes["limit"] == "2 queries, evenly spread"
 
 
 def test_run_files(folder: Path, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_saved_retriever(data: Path, engine: Path) -> None:
     assert "without hits" not in table.notes
 
 
-def test_limit_takes_the_first_judged_queries(data: Path, engine: Path, run_file: Path) -> None:
+def test_limit_takes_some_of_the_judged_queries(data: Path, engine: Path, run_file: Path) -> None:
     for source in (engine, run_file):
         table = evaluate_source(source, load(data), limit=1)
         assert table.rows[0].values[:2] == [1, pytest.approx(1.0)]

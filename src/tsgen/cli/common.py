@@ -40,7 +40,7 @@ JsonOption = Annotated[
     typer.Option("--json", metavar="FILE", help="Write the figures as JSON; - for stdout."),
 ]
 LimitOption = Annotated[
-    int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N queries.")
+    int | None, typer.Option("--limit", min=1, metavar="N", help="Only N queries, evenly spread.")
 ]
 CacheOption = Annotated[
     Path | None,

@@ -18,7 +18,8 @@ from tsgen.cli.common import (
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="table1, 2, 5, 6 or 7, or a TOML file.")
+        str,
+        typer.Argument(metavar="NAME", help="table1, 2, 5, 6, 7, hybrid, recipe, or a TOML file."),
     ],
     data: Annotated[str, typer.Option(metavar="DATA", help="As for tsgen compare.")],
     form: Annotated[

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -56,9 +55,14 @@ def watched_documents(data: DataSet) -> Iterator[Document]:
         yield document
 
 
-def first_judged(data: DataSet, split: str, limit: int | None) -> Judgments:
-    """The judgments of a split's first `limit` queries; None: of all."""
-    return dict(islice(data.judgments(split).items(), limit))
+def some_judged(data: DataSet, split: str, limit: int | None) -> Judgments:
+    """The judgments of `limit` of a split's queries; None: of all. They are spread evenly, since
+    files are often sorted by where their queries come from."""
+    judged = data.judgments(split)
+    if limit is None or limit >= len(judged):
+        return judged
+    queries = list(judged)
+    return {id: judged[id] for id in (queries[i * len(queries) // limit] for i in range(limit))}
 
 
 def judgments_fingerprint(data: DataSet, split: str) -> str:

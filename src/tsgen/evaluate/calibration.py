@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.corpus.dataset import DataSet, first_judged
+from tsgen.corpus.dataset import DataSet, some_judged
 from tsgen.errors import DataError
 from tsgen.evaluate.plots import line_plot
 from tsgen.evaluate.tables import Column, Row, Table, to_json
@@ -76,7 +76,7 @@ class Answers:
 
 def answers(engine: Engine, data: DataSet, split: str, limit: int | None = None) -> Answers:
     """Search for a split's judged queries, or the first so many of them."""
-    judged = first_judged(data, split, limit)
+    judged = some_judged(data, split, limit)
     queries = [data.queries()[id] for id in judged]
 
     def watch(done: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tsgen.config import StageConfig, preset
-from tsgen.corpus.dataset import DataSet, cache_folder_of, first_judged
+from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
 from tsgen.corpus.splits import seen_unseen
 from tsgen.errors import ConfigError
 from tsgen.evaluate.budget import minutes_of, with_minutes
@@ -39,13 +39,13 @@ def compare(
 ) -> SystemComparison:
     """Fit or load each system, search for the split's queries, and score the hits.
 
-    `limit` takes the first so many queries. `configs` are settings by system, by default those of
-    the `cpu` preset. `runs_dir` receives a TREC run file for each system. `title` heads the table.
-    `minutes` are those of training for each system that trains. `efficiency` measures time and size
-    as well, anew each time.
+    `limit` takes so many queries, evenly spread. `configs` are settings by system, by default those
+    of the `cpu` preset. `runs_dir` receives a TREC run file for each system. `title` heads the
+    table. `minutes` are those of training for each system that trains. `efficiency` measures time
+    and size as well, anew each time.
     """
     chosen = _with_settings(systems, preset("cpu") if configs is None else configs, minutes)
-    judgments = first_judged(data, split, limit)
+    judgments = some_judged(data, split, limit)
     queries = [data.queries()[id] for id in judgments]
     bench = Bench(data, queries, k, seed, cache_folder_of(data, cache))
     runs = {each.name: bench.run(each, settings) for each, settings in chosen}

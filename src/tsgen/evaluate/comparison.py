@@ -83,7 +83,7 @@ class SystemComparison:
     def _notes(self) -> dict[str, str]:
         notes = {"hits": f"at most {self.k} a query"}
         if self.limit is not None:
-            notes["limit"] = f"the first {self.limit:,} queries only"
+            notes["limit"] = f"{self.limit:,} queries, evenly spread"
         limited = {name: minutes for name, minutes in self.minutes.items() if minutes is not None}
         if limited:
             told = ", ".join(f"{name} {minutes:g}" for name, minutes in limited.items())

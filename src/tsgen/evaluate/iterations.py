@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tsgen.artifact import hash_strings, read_manifest
-from tsgen.corpus.dataset import DataSet, cache_folder_of, first_judged
+from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
 from tsgen.docids.term_set import TermSets
 from tsgen.evaluate.compare import query_groups
 from tsgen.evaluate.comparison import SystemComparison
@@ -82,7 +82,7 @@ def compare_iterations(
     """Search with the engine as it was after each iteration. What the cache no longer holds of its
     training is trained again; runs are kept there, and go on where they were interrupted."""
     opened, seed = Engine.load(engine), read_manifest(engine).seed
-    judgments = first_judged(data, split, limit)
+    judgments = some_judged(data, split, limit)
     queries = [data.queries()[id] for id in judgments]
     bench = Bench(data, queries, DEPTH, seed, cache_folder_of(data, cache))
     terms, iterations = trained_stages(data, opened.config, seed, bench.cache)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tsgen.constrain.constraint import Int
-from tsgen.corpus.dataset import DataSet, first_judged
+from tsgen.corpus.dataset import DataSet, some_judged
 from tsgen.decode.moment import Moment
 from tsgen.decode.search import search
 from tsgen.decode.watch_sequence import END
@@ -117,8 +117,8 @@ def _padded(values: Int, size: int) -> list[int]:
 
 
 def judged(data: DataSet, split: str, limit: int | None = None) -> list[Pair]:
-    """The pairs of a split's judgments, of its first `limit` queries."""
-    queries, judgments = data.queries(), first_judged(data, split, limit)
+    """The pairs of a split's judgments, of `limit` of its queries."""
+    queries, judgments = data.queries(), some_judged(data, split, limit)
     return [
         (queries[query].text, document)
         for query, grades in judgments.items()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tsgen.config import StageConfig
-from tsgen.corpus.dataset import DataSet, cache_folder_of, first_judged
+from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
 from tsgen.evaluate.cases import Case, cases_table, find_cases
 from tsgen.evaluate.compare import query_groups
 from tsgen.evaluate.comparison import SystemComparison
@@ -59,7 +59,7 @@ def reproduce(
     """Run the rows of a form, or some of them, on a split's queries or the first so many; with
     `minutes`, each row that trains does so for as long."""
     chosen = experiment.chosen(form, rows, minutes)
-    judged = first_judged(data, split, limit)
+    judged = some_judged(data, split, limit)
     queries = [data.queries()[id] for id in judged]
     bench = Bench(data, queries, DEPTH, seed, cache_folder_of(data, cache))
     title = title or f"{experiment.title}: {data.name}, {split}, {form}"

@@ -1,10 +1,10 @@
 """Figures for what is already there: a run file, or the folder of a saved retriever."""
 
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
-from tsgen.corpus.dataset import DataSet
+from tsgen.corpus.dataset import DataSet, some_judged
 from tsgen.errors import DataError
 from tsgen.evaluate.compare import query_groups
 from tsgen.evaluate.comparison import SystemComparison
@@ -28,11 +28,10 @@ def evaluate_source(
     """The figures of a TREC or MS MARCO run file, or of a saved retriever, on a split's queries.
 
     Rows: all queries; seen and unseen ones, where the data set's training judgments tell them
-    apart. `limit` takes the first so many judged queries. `title` heads the table.
+    apart. `limit` takes so many of the judged queries. `title` heads the table.
     """
-    judged = data.judgments(split)
-    judgments = dict(islice(judged.items(), limit))
-    beyond_limit = judged.keys() - judgments.keys()
+    judgments = some_judged(data, split, limit)
+    beyond_limit = data.judgments(split).keys() - judgments.keys()
     found = _run(source, data, judgments)
     run = {id: hits for id, hits in found.items() if id not in beyond_limit}
     scores = evaluate_groups(run, judgments, query_groups(data, split))
