@@ -7,7 +7,7 @@ import pytest
 from toy import copy_damaged, write_beir
 from tsgen.corpus.load import load
 from tsgen.docids.stage import TermsConfig, build_weights, keep_weights, kept_weights, select_terms
-from tsgen.errors import ArtifactError
+from tsgen.errors import ArtifactError, ConfigError
 from tsgen.records import Document
 from tsgen.terms import pretrained
 from tsgen.terms.pretrained import FOLDER, PretrainedConfig
@@ -67,3 +67,10 @@ def test_its_hash_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     data = load(write_beir(tmp_path / "set", {"d1": "rye bread"}, {}, test=[]))
     with pytest.raises(ArtifactError, match=WEIGHTS):
         build_weights(data, CONFIG, cache=tmp_path)
+
+
+def test_weights_of_another_release_are_refused(tmp_path: Path) -> None:
+    data = load(write_beir(tmp_path / "set", {"d1": "rye bread", "d2": "green tea"}, {}, test=[]))
+    other = CONFIG.model_copy(update={"options": {"sha256": "0" * 64}})
+    with pytest.raises(ConfigError, match=r"sha256 = '0+', but the weigher of this package is"):
+        build_weights(data, other, cache=tmp_path)

@@ -12,6 +12,7 @@ from pydantic import Field
 from tsgen.artifact import open_artifact
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
+from tsgen.errors import ConfigError
 from tsgen.terms.mixed import Mixed
 from tsgen.terms.selector import Selector
 from tsgen.terms.tfidf import TfidfConfig, TfidfWeights, build_tfidf, load_tfidf
@@ -54,7 +55,12 @@ class Pretrained(Mixed):
 
 
 def _build(data: DataSet, splitter: Splitter, config: PretrainedConfig, _: Workspace) -> Pretrained:
-    open_artifact(FOLDER, KIND)  # checks the hash
+    open_artifact(FOLDER, KIND)  # checks its files
+    if config.sha256 != weigher_hash():
+        raise ConfigError(
+            f"[pretrained]: sha256 = {config.sha256!r}, but the weigher of this package is "
+            f"{weigher_hash()!r}; remove the setting, or install the release that it names."
+        )
     return Pretrained(FOLDER, splitter, build_tfidf(data, splitter, config.tfidf), config)
 
 
