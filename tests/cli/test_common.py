@@ -96,3 +96,11 @@ def test_progress_on_a_terminal_is_bars(
     assert "reading" in text
     assert "2000/5000" in text
     assert "left, loss 1.5" in text
+
+
+def test_work_that_begins_again_has_a_pace_of_its_own() -> None:
+    pace = common.Pace()
+    assert pace.left("training", 0, 10, 0.0) == ""
+    assert pace.left("training", 5, 10, 500.0) == "0:08:20 left"
+    assert pace.left("training", 0, 10, 1000.0) == ""
+    assert pace.left("training", 5, 10, 1005.0) == "0:00:05 left"

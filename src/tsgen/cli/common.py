@@ -191,14 +191,18 @@ def _as_lines(interval: float = 10.0) -> Reporter:
 
 
 class Pace:
-    """How long work will still take, at the pace since it was first heard of."""
+    """How long work will still take, at the pace since it was first heard of, or began again."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[int, float]] = {}
+        self._last: dict[str, int] = {}
 
     def left(self, what: str, done: int, total: int | None, now: float) -> str:
         """`0:02:05 left` (hours, minutes, seconds), or nothing while that is unknown."""
-        start, since = self._first.setdefault(what, (done, now))
+        if what not in self._first or done < self._last[what]:
+            self._first[what] = done, now
+        self._last[what] = done
+        start, since = self._first[what]
         if not total or done <= start or done >= total:
             return ""
         seconds = round((total - done) * (now - since) / (done - start))
