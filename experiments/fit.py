@@ -38,7 +38,7 @@ def _options(arguments: list[str] | None) -> Namespace:
     parser.add_argument("--set", dest="settings", action="append", default=[])
     parser.add_argument("--qrels", default="qrels")
     parser.add_argument("--split", default="test")
-    parser.add_argument("--limit", type=int, help="only the first so many queries")
+    parser.add_argument("--limit", type=int, help="only so many queries, evenly spread")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--engines", type=Path, default=Path("runs"), help="where engines go")

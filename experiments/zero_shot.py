@@ -142,7 +142,7 @@ def _options(arguments: list[str] | None) -> Namespace:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("data", nargs="+")
     parser.add_argument("--split", default="test")
-    parser.add_argument("--limit", type=int, help="only the first so many queries")
+    parser.add_argument("--limit", type=int, help="only so many queries, evenly spread")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
