@@ -17,7 +17,7 @@ from tsgen.retrieve.documents import LINES, OFFSETS
 from tsgen.retrieve.registry import System
 
 BEAMS = (10, 100)
-SAMPLE = 50  # queries, one at a time
+SAMPLE = 25  # queries, one at a time
 DEPTH = 10  # hits of each
 WEIGHTS = "*.safetensors"
 TEXTS = {LINES, f"{OFFSETS}.npy", MANIFEST}  # to show, not to search
