@@ -10,7 +10,6 @@ entries, for 512 are for larger sets; equal codes are numbered, where GenRet tak
 any order. `train.minutes` are shared half and half.
 """
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -65,7 +64,7 @@ def _fit(data: DataSet, config: GenRetConfig, seed: int, folder: Path) -> None:
         return code_ids(ids, codes)
 
     generator = fit.generator(fit.ids(scheme))
-    fit.learn(generator, pairs, validation, folder, since=time.monotonic())
+    fit.learn(generator, pairs, validation, folder)
     fit.finish(generator)
 
 

@@ -13,7 +13,6 @@ codes are for millions of documents, here are 6 of at most √D; equal codes are
 """
 
 import re
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -102,7 +101,6 @@ def _fit(data: DataSet, config: UltronConfig, seed: int, folder: Path) -> None:
     train = config.train.model_copy(update={"pairs": learned})
     fit = SequenceFit(data, config.model_copy(update={"train": train}), seed, folder)
     synthetic = fit.synthetic()
-    since = time.monotonic()
     generator = fit.generator(
         fit.ids(lambda tokenizer: ultron_ids(data, config, seed, folder.parent, tokenizer))
     )
@@ -112,8 +110,7 @@ def _fit(data: DataSet, config: UltronConfig, seed: int, folder: Path) -> None:
     parts = [folder / f"stage-{number}" for number, _ in enumerate(in_turn, 1)]
     for learned_now, part in zip(in_turn, parts, strict=True):
         part.mkdir(exist_ok=True)  # a finished one has its checkpoint, and is over at once
-        fit.learn(generator, learned_now, validation, part, train, since)
-        since = time.monotonic()
+        fit.learn(generator, learned_now, validation, part, train)
     fit.finish(generator)
     for part in parts:
         remove_checkpoint(part)

@@ -5,7 +5,6 @@ backbone, the training pairs and the beam are those of the term sets that they a
 """
 
 import shutil
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,10 +156,9 @@ class SequenceFit:
     def run(self, scheme: Scheme) -> SequenceRetriever:
         """Identifiers, training, and all that a retriever needs saved in the folder."""
         queries = self.synthetic()
-        since = time.monotonic()  # queries are shared between systems and do not count
-        generator = self.generator(self.ids(scheme))
+        generator = self.generator(self.ids(scheme))  # made before training, and not of its time
         pairs, validation = self.examples(generator.ids, queries)
-        self.learn(generator, pairs, validation, self.folder, since=since)
+        self.learn(generator, pairs, validation, self.folder)
         return self.finish(generator)
 
     def synthetic(self) -> Path | None:
@@ -198,12 +196,11 @@ class SequenceFit:
         validation: Validation,
         folder: Path,
         config: SequenceTrainConfig | None = None,
-        since: float | None = None,
     ) -> float:
         """Train on pairs; the best validation M@10."""
         queries = [pair.query for pair in pairs]
         targets = generator.targets([pair.document for pair in pairs])
-        parts = config or self.config.train, self.seed, folder, shown("training"), since
+        parts = config or self.config.train, self.seed, folder, shown("training")
         return train_sequences(generator, queries, targets, validation, *parts)
 
     def finish(self, generator: SequenceGenerator) -> SequenceRetriever:

@@ -113,15 +113,13 @@ def train_sequences(
     seed: int,
     folder: Path,
     report: Report,
-    since: float | None = None,
 ) -> float:
     """Learn to write `targets` [P] after `queries` [P]; returns the best validation M@10.
 
     The best weights end up in the generator; `folder` holds what an interrupted call goes on from.
-    `since` (of the monotonic clock) is when the work began that counts as training time.
     """
     over = generator.constraint.alphabet if config.softmax == "docid" else None
     objective = TokenObjective(generator.backbone, over)
     batch = Batches(objective, queries, SequenceTargets(targets), config.batch_size, seed)
     steps = batch.per_epoch * config.epochs
-    return minimise(batch.loss, steps, generator, validation, config, seed, folder, report, since)
+    return minimise(batch.loss, steps, generator, validation, config, seed, folder, report)
