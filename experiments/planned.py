@@ -1,4 +1,5 @@
-"""The planned search: the set prior chooses a pool of documents, a narrow beam generates inside it.
+"""The planned search: the set prior chooses a pool of documents, a narrow beam generates inside it,
+and what it loses of them is added.
 
     python experiments/planned.py ENGINE DATA [--wide 100] [--queries 1000] [--out docs/results]
 
@@ -44,7 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Choose on dev, report on test."""
     options = _options(arguments)
     engine, data = Engine.load(options.engine), load(options.data)
-    plain = engine.config.decode.with_beam(options.wide)
+    plain = engine.config.decode.with_beam(options.wide).model_copy(update={"pool": 0, "fill": 0})
     plans = {_name(pool, beam): _plan(plain, pool, beam) for pool in POOLS for beam in BEAMS}
     with progress():
         asked = some_judged(data, "dev", options.queries)
@@ -93,7 +94,7 @@ def _tables(
 ) -> Sequence[Table]:
     groups = query_groups(data, "test")
     scores = {name: evaluate_groups(run, asked, groups) for name, run in on_test.runs.items()}
-    title = f"{data.name}, test, the first {len(asked):,} queries"
+    title = f"{data.name}, test"
     found = SystemComparison(title, DEPTH, options.queries, scores)
     judged = some_judged(data, "dev", options.queries)
     rows = [
@@ -115,7 +116,7 @@ def _times(tried: Tried, name: str) -> list[float]:
 
 
 def _plan(plain: DecodeConfig, pool: int, beam: int) -> DecodeConfig:
-    return plain.model_copy(update={"pool": pool, "beam": beam, "prior": "meant"})
+    return plain.model_copy(update={"pool": pool, "fill": DEPTH, "beam": beam, "prior": "meant"})
 
 
 def _name(pool: int, beam: int) -> str:

@@ -18,7 +18,7 @@ from tsgen.baselines._bi_encoder import in_chunks
 from tsgen.baselines._contrastive import Contrast, optimizer
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, flat_index
 from tsgen.baselines.ance import ANCEConfig, mine
-from tsgen.baselines.gtr import GTRConfig, t5_encoder
+from tsgen.baselines.gtr import RIDGE, GTRConfig, evened, t5_encoder
 from tsgen.errors import ConfigError, MissingExtraError
 from tsgen.model.packaged import flan_t5_small
 from tsgen.queries.pairs import Pair
@@ -83,6 +83,35 @@ def test_ance_goes_on_from_dpr(tmp_path: Path) -> None:
 def test_gtr_learns(tmp_path: Path) -> None:
     changes = {"encoder": str(write_t5(tmp_path / "t5")), "epochs": 40, "temperature": 0.05}
     assert recall(fitted("gtr", SETTINGS | changes, tmp_path)) >= 0.95
+
+
+def test_a_fresh_t5_starts_with_its_vectors_evened_out(tmp_path: Path) -> None:
+    config = GTRConfig(encoder=str(write_t5(tmp_path / "t5")), temperature=0.05)
+    model = t5_encoder(config)
+    texts = ["white bread", "sour tea and milk", "raw egg is a food", "a white egg and a raw tea"]
+
+    def alike() -> float:
+        """The mean cosine of different texts."""
+        vectors = model.documents(model.tokens(texts, 32))
+        return float((vectors @ vectors.T).fill_diagonal_(0).sum() / 12)
+
+    model.eval()
+    before = alike()
+    model.begin(texts, ["what is white", "what is raw"])
+    assert alike() < before - 0.05
+    assert model.projection is not None
+    assert model.projection.weight.requires_grad
+    assert float(model.projection.weight.norm()) == pytest.approx(32**0.5, rel=1e-4)
+
+
+def test_directions_that_vectors_share_weigh_less() -> None:
+    rng = torch.Generator().manual_seed(0)
+    vectors = torch.randn(4000, 4, generator=rng) * torch.tensor([16.0, 4.0, 1.0, 1.0])
+    scales = evened(vectors).diagonal()
+    moments = torch.tensor([256.0, 16.0, 1.0, 1.0])
+    expected = (moments + RIDGE * moments.mean()) ** -0.25
+    expected = expected / expected.square().mean().sqrt()
+    torch.testing.assert_close(scales, expected, rtol=0.05, atol=0.0)
 
 
 def test_negatives_are_the_model_s_own_nearest_wrong_documents(tmp_path: Path) -> None:

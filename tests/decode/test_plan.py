@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle.decoding import Corpus, ragged, subword_corpus, word_corpus
-from oracle.toy_backbone import ToyBackbone
+from oracle.toy_backbone import FixedBackbone, ToyBackbone
 from tsgen.constrain.postings import PostingsConstraint
 from tsgen.constrain.trie import SequenceTrie
 from tsgen.decode.config import DecodeConfig
@@ -134,14 +134,3 @@ def test_sequences_have_no_set_prior() -> None:
     trie = SequenceTrie(ragged([[0, 1]]))
     with pytest.raises(ConfigError, match="term sets"):
         search(ToyBackbone(3), trie, ["q"], 1, DecodeConfig(pool=5))
-
-
-class FixedBackbone(ToyBackbone):
-    """The same logits after every prefix."""
-
-    def __init__(self, logits: list[float]) -> None:
-        super().__init__(len(logits))
-        self._fixed = np.array(logits, dtype=np.float32)
-
-    def row(self, query: str, prefix: tuple[int, ...]) -> np.ndarray:
-        return self._fixed

@@ -97,15 +97,33 @@ def test_minutes_reach_every_system_that_has_them(folder: Path, tmp_path: Path) 
 def test_seen_beside_unseen(folder: Path, tmp_path: Path) -> None:
     result = compare(load(folder), ["bm25", "toy"], cache=tmp_path / "cache", configs={})
     tables, figures = compared(result, seen_unseen=True)
-    values = {row.label: list(row.values) for row in tables[1].rows}
+    values = {row.label: list(row.values) for row in tables[2].rows}
     assert values["toy"] == [0.5, 0.5, 0.0, 0.0, 0.25, 0.25]
-    assert [column.name for column in tables[1].columns][:3] == [
+    assert [column.name for column in tables[2].columns][:3] == [
         "seen M@10",
         "seen R@10",
         "unseen M@10",
     ]
     assert figures["seen_unseen"]["rows"][1]["values"]["seen M@10"] == 0.5
-    assert tables[1].notes == {"queries": "seen 2, unseen 2, all 4"}
+    assert tables[2].notes == {"queries": "seen 2, unseen 2, all 4"}
+
+
+def test_differences_from_the_first_system(folder: Path, tmp_path: Path) -> None:
+    result = compare(load(folder), ["bm25", "toy"], cache=tmp_path / "cache", configs={})
+    tables, _ = compared(result)
+    table = tables[1]
+    assert table.caption.endswith("M@10 less that of bm25")
+    assert [column.name for column in table.columns] == [
+        "all", "all, p", "seen", "seen, p", "unseen", "unseen, p",
+    ]  # fmt: skip
+    (row,) = table.rows
+    bm25, toy = (result.scores[name]["all"].means["M@10"] for name in ("bm25", "toy"))
+    assert row.label == "toy"
+    assert row.values[0] == pytest.approx(toy - bm25)
+    (test,) = result.significance("all", "M@10")
+    assert row.values[1] == ("< .001" if test.corrected_p < 0.001 else test.corrected_p)
+    alone = compare(load(folder), ["bm25"], cache=tmp_path / "cache", configs={})
+    assert len(compared(alone)[0]) == 1
 
 
 def test_seen_unseen_needs_both(tmp_path: Path) -> None:
@@ -125,7 +143,7 @@ def test_costs_of_systems_with_and_without_a_beam(folder: Path, tmp_path: Path) 
     assert set(toy.milliseconds) == {10, 100}
     assert plain.milliseconds[10] == plain.milliseconds[100]
     tables, figures = compared(result)
-    assert len(tables) == 2
+    assert len(tables) == 3
     assert figures["efficiency"]["rows"][0]["values"]["×, beam 10"] == 1.0
 
 

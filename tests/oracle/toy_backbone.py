@@ -88,3 +88,14 @@ class ToyBackbone:
     def _hidden(self, prefixes: Sequence[tuple[str, Prefix]]) -> torch.Tensor:
         rows = np.array([self.row(*prefix) for prefix in prefixes], dtype=np.float32)
         return torch.from_numpy(rows.reshape(len(prefixes), self.output_size))
+
+
+class FixedBackbone(ToyBackbone):
+    """The same logits after every prefix."""
+
+    def __init__(self, logits: list[float]) -> None:
+        super().__init__(len(logits))
+        self._fixed = np.array(logits, dtype=np.float32)
+
+    def row(self, query: str, prefix: tuple[int, ...]) -> np.ndarray:
+        return self._fixed

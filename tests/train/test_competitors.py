@@ -14,6 +14,7 @@ from tsgen.train.loss import LOSSES
 from tsgen.train.targets import padded
 
 SYMBOLS = 8
+NONE = np.empty((1, 0), np.int64)  # no hard ones
 SETS = st.lists(
     st.lists(st.integers(0, SYMBOLS - 1), min_size=1, max_size=5, unique=True),
     min_size=1,
@@ -66,10 +67,11 @@ def test_draws_documents_that_share_the_first_terms() -> None:
     sets = TermSets.of(TermSet(str(i), row, (1.0,) * len(row)) for i, row in enumerate(rows))
     target = sets.terms(0)[None, :].astype(np.int64)
     rng = np.random.default_rng(0)
-    drawn = [Competitors(sets, 0, 4).draw(target, rng) for _ in range(30)]
+    drawn = [Competitors(sets, 0, 4).draw(target, NONE, rng) for _ in range(30)]
     assert set(np.concatenate(drawn).tolist()) == {0, 1, 2}
+    assert Competitors(sets, 0, 0).draw(target, np.array([[4, 3]]), rng).tolist() == [3, 4]
     at_random = Competitors(sets, 200, 0)
-    documents = at_random.draw(target, rng)
+    documents = at_random.draw(target, NONE, rng)
     assert documents.tolist() == [0, 1, 2, 3, 4]
     assert at_random.terms(documents).row(3).tolist() == sets.terms(3).tolist()
 
@@ -77,5 +79,5 @@ def test_draws_documents_that_share_the_first_terms() -> None:
 def test_targets_of_a_single_term() -> None:
     sets = TermSets.of([TermSet("x", ("a",), (1.0,)), TermSet("y", ("a", "b"), (1.0, 1.0))])
     target = sets.terms(0)[None, :].astype(np.int64)
-    drawn = Competitors(sets, 0, 20).draw(target, np.random.default_rng(0))
+    drawn = Competitors(sets, 0, 20).draw(target, NONE, np.random.default_rng(0))
     assert drawn.tolist() == [0, 1]

@@ -109,3 +109,5 @@ def test_any_remaining_needs_one_token_a_term(tmp_path: Path) -> None:
         trained("t5", tmp_path, loss="any_remaining")
     with pytest.raises(ConfigError, match=r"train.ranking = 2.0 needs one token a term"):
         trained("t5", tmp_path, ranking=2.0)
+    with pytest.raises(ConfigError, match=r"train.hard_documents.*set train.other_documents=256"):
+        trained("mini-word", tmp_path, hard_documents=2)

@@ -4,6 +4,7 @@ import errno
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tiny_models import DOCUMENTS, PAIRS, bert_config, generator, term_sets, tokenizer
@@ -11,12 +12,15 @@ from transformers import BertModel
 
 from toy import write_beir
 from tsgen import training_loop
+from tsgen.constrain.constraint import Int
 from tsgen.corpus.load import load
 from tsgen.decode.favourite import FavouriteConfig
 from tsgen.docids.stage import TermsConfig, select_terms
 from tsgen.errors import ArtifactError
 from tsgen.progress import reporting
+from tsgen.queries.lexical import LexicalIndex
 from tsgen.train import iterate
+from tsgen.train.competitors import Competitors
 from tsgen.train.config import ModelConfig, TrainConfig
 from tsgen.train.iterate import (
     MODEL,
@@ -155,3 +159,28 @@ def test_several_permutations_make_longer_epochs(
     folders = run(data, tmp_path, order=order, permutations=3, epochs=1)
     curves = [(folder / "learning_curve.jsonl").read_text().splitlines() for folder in folders]
     assert [json.loads(curve[-1])["of"] for curve in curves] == steps
+
+
+def test_what_bm25_mistakes_for_the_answer_competes(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[set[int]] = []
+    draw = Competitors.draw
+
+    def watched(self: Competitors, targets: Int, hard: Int, rng: np.random.Generator) -> Int:
+        drawn.extend(set(row) for row in hard.tolist())
+        return draw(self, targets, hard, rng)
+
+    monkeypatch.setattr(Competitors, "draw", watched)
+    (made,) = run(data, tmp_path, iterations=1, epochs=1, hard_documents=2, other_documents=4)
+    texts = [document.contents for document in load(data / "set").documents()]
+    index = LexicalIndex.build(texts)
+    expected = [set(index.top_k([pair.query], 3)[0][0].tolist()) for pair in PAIRS]
+    hard = [set(found) - {pair.document} for found, pair in zip(expected, PAIRS, strict=True)]
+    assert len(drawn) == len(PAIRS)
+    assert all(len(row) == 2 for row in drawn)
+    for row in hard:  # where BM25 finds fewer than two others, random ones fill up
+        assert any(row - {-1} <= one for one in drawn)
+    assert (
+        json.loads((made / "manifest.json").read_text())["config"]["train"]["hard_documents"] == 2
+    )

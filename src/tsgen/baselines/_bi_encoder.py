@@ -73,8 +73,8 @@ class BiEncoder(nn.Module):
         """What was trained before."""
         return [self.encoder]
 
-    def begin(self, texts: Sequence[str]) -> None:
-        """What is set by looking at the corpus before training: nothing."""
+    def begin(self, texts: Sequence[str], queries: Sequence[str]) -> None:
+        """What is set by looking at documents and training queries before training: nothing."""
 
     def queries(self, tokens: Tokens) -> torch.Tensor:
         """[Q, d] the vectors of queries."""

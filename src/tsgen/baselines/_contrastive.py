@@ -59,7 +59,7 @@ def trained(
         texts, model = [document.contents for document in documents], start()
         sizes = config.negatives, config.candidates, config.validation_queries
         training, validation = training_sets(data, documents, *sizes, seed)
-        model.begin(texts)
+        model.begin(texts, [pair.query for pair in training.pairs])
         if mine is not None:
             training = mine(model.eval(), texts, training)
         report = shown(f"training {kind} on {learned_from(data)}")

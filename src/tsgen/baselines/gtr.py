@@ -5,7 +5,9 @@ and a hard negative at a low temperature. With a hub, `sentence-transformers/gtr
 `gtr.encoder` starts from the published weights (with `gtr.epochs=0` it searches with them as they
 are), any other T5 by name or folder from that T5. Without one, `flan-t5-small` is the backbone that
 pip brings. It deviates in its data: the paper trains on two billion pairs of web questions first,
-which no user has; we train on the data set's own pairs, with BM25's negatives.
+which no user has; we train on the data set's own pairs, with BM25's negatives. A T5's vectors all
+point one way, where its common words are; so that its first steps are not spent on that, the
+projection starts as the map that evens them out (see `evened`; BERT-whitening, Su et al., 2021).
 """
 
 from collections.abc import Sequence
@@ -13,8 +15,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+from tsgen.baselines._bi_encoder import in_chunks
 from tsgen.baselines._contrastive import finish, trained
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
 from tsgen.corpus.dataset import DataSet
@@ -34,6 +38,40 @@ class GTRConfig(DenseConfig):
     learning_rate: float = 1e-3  # T5 learns at high rates
 
 
+SAMPLE = 2000  # of documents, and of queries, to look at before training
+STRENGTH, RIDGE = 0.25, 0.1
+
+
+class FreshT5(DenseEncoder):
+    """A T5 that was never trained to make vectors."""
+
+    @torch.inference_mode()
+    def begin(self, texts: Sequence[str], queries: Sequence[str]) -> None:
+        """Set the projection by the vectors of some documents and queries."""
+        if self.projection is None:
+            return
+        self.eval()
+        chosen = np.random.default_rng(0).permutation
+        some = [texts[i] for i in chosen(len(texts))[:SAMPLE]]
+        asked = [queries[i] for i in chosen(len(queries))[:SAMPLE]]
+        length = self.config.training_tokens or self.config.document_tokens
+        found = in_chunks(self.documents, self.tokens(some, length), "looking at documents")
+        vectors = torch.cat((found, in_chunks(self.queries, self.tokens(asked, length))))
+        self.projection.weight.copy_(evened(torch.nn.functional.normalize(vectors, dim=-1)))
+
+
+def evened(vectors: torch.Tensor) -> torch.Tensor:
+    """[d, d] M^{−1/4}, M = E[v vᵀ] + ridge: the map under which directions that all vectors share
+    weigh less and rare ones more (M^{−1/2} would make all equal, noise as well). Its norm is that
+    of the identity."""
+    moments = (vectors.T @ vectors).double() / len(vectors)
+    values, directions = torch.linalg.eigh(moments)
+    scales = (values.clamp(min=0) + RIDGE * values.mean()) ** -STRENGTH
+    scales = scales / scales.square().mean().sqrt()
+    evening: torch.Tensor = (directions * scales) @ directions.T
+    return evening.float()
+
+
 def t5_encoder(config: GTRConfig) -> DenseEncoder:
     """The start of a training, by the encoder that the settings name."""
     encoder, tokenizer, projection = _parts(config.encoder)
@@ -42,8 +80,10 @@ def t5_encoder(config: GTRConfig) -> DenseEncoder:
     if config.layers is not None:
         encoder.encoder.block = encoder.encoder.block[: config.layers]
         encoder.config.num_layers = encoder.encoder.config.num_layers = len(encoder.encoder.block)
+    if projection is None:
+        return FreshT5(config, encoder, tokenizer)
     model = DenseEncoder(config, encoder, tokenizer)
-    if projection is not None and model.projection is not None:
+    if model.projection is not None:
         model.projection.load_state_dict(projection.state_dict())
     return model
 

@@ -105,7 +105,7 @@ class SPLADE(SparseEncoder):
         return model, _hf().AutoTokenizer.from_pretrained(folder, use_fast=True)
 
     @torch.no_grad()
-    def begin(self, texts: Sequence[str]) -> None:
+    def begin(self, texts: Sequence[str], queries: Sequence[str]) -> None:  # noqa: ARG002
         """Fit the scale and the bias of a fresh head: in the mean over tokens, the own logit is
         `OWN`, and zero is the last of the `TERMS` largest."""
         if self.headed or not texts:

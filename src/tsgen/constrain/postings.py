@@ -85,6 +85,11 @@ class PostingsConstraint:
         """T(D) of every document, heaviest first."""
         return Ragged(self._offsets, self._terms)
 
+    @property
+    def postings(self) -> Ragged:
+        """Φ(t) of every term, ascending."""
+        return Ragged(self._index.offsets, self._index.documents)
+
     @cached_property
     def in_order(self) -> SequenceTrie:
         """The constraint of the same terms as sequences, heaviest first."""

@@ -44,6 +44,9 @@ class DecodeConfig(StageConfig):
     pool: int = Field(0, ge=0)
     """Search only among the best so many documents of the set prior; 0: among all."""
 
+    fill: int = Field(0, ge=0, exclude_if=unset)
+    """So many of the prior's best documents are added to what was generated (see `fill`)."""
+
     look_ahead: float = Field(0.0, ge=0)
     """How much the prior of the best document that is left counts when hypotheses are chosen."""
 
@@ -59,7 +62,8 @@ class DecodeConfig(StageConfig):
 
     in_order: bool = Field(False, exclude_if=unset)
     """Of all orders of a document's terms only that by weight is valid: the same terms as a
-    sequence, to see what the set is worth. Needs term sets; without `pool` and `look_ahead`."""
+    sequence, to see what the set is worth. Needs term sets; without `pool`, `fill` and
+    `look_ahead`."""
 
     def with_beam(self, beam: int | None) -> Self:
         """The same settings with another beam, if one is given."""

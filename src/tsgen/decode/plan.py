@@ -46,12 +46,29 @@ class Plan:
 
     def best(self, count: int) -> tuple[Int32, Float32]:
         """The best documents [Q, M] of each query, best first, and their priors [Q, M]."""
-        priors = self.sums
-        if self.how == "mean":
-            sizes = np.diff(self.constraint.term_sets.offsets)
-            priors = np.divide(priors, np.maximum(sizes, 1), dtype=np.float32)
+        priors = self._priors()
         best = np.stack([_largest(row, count) for row in priors])
         return best, np.take_along_axis(priors, best, axis=1)
+
+    def ranked(self, count: int, pool: Ragged | None = None) -> list[tuple[Int32, Float32]]:
+        """For each query the best documents with their priors, of those in its row of a pool (or in
+        the only row)."""
+        found = []
+        for query, priors in enumerate(self._priors()):
+            if pool is None:
+                own = _largest(priors, count)
+            else:
+                inside = pool.row(query if len(pool.offsets) > 2 else 0)
+                own = inside[_largest(priors[inside], count)]
+            found.append((own, priors[own]))
+        return found
+
+    def _priors(self) -> Float32:
+        """[Q, D]."""
+        if self.how != "mean":
+            return self.sums
+        sizes = np.diff(self.constraint.term_sets.offsets)
+        return np.divide(self.sums, np.maximum(sizes, 1), dtype=np.float32)
 
     def pool(self, count: int) -> Ragged:
         """The best documents of each query, ascending."""
@@ -92,9 +109,14 @@ def plan(
     backbone: Backbone, constraint: PostingsConstraint, hidden: torch.Tensor, how: str
 ) -> Plan:
     """The prior from the hidden states [Q, d] that predict each query's first token."""
-    terms = term_log_probs(backbone, constraint, hidden)
+    log_probs = term_log_probs(backbone, constraint, hidden)
+    return plan_of(log_probs, constraint, backbone.output_size, how)
+
+
+def plan_of(terms: Float32, constraint: PostingsConstraint, outputs: int, how: str) -> Plan:
+    """The prior from log p of every term [Q, T] in the first step, for a model of V `outputs`."""
     if how == "matched":
-        terms = np.log1p(np.maximum(0, terms + np.log(backbone.output_size))).astype(np.float32)
+        terms = np.log1p(np.maximum(0, terms + np.log(outputs))).astype(np.float32)
     elif how == "meant":
         terms = np.exp(terms / FLATTENED)
     sets = constraint.term_sets

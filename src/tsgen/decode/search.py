@@ -4,14 +4,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from tsgen.constrain.constraint import Constraint, Ragged
 from tsgen.constrain.postings import PostingsConstraint
 from tsgen.decode.beam import Beam, LookAhead
 from tsgen.decode.config import DecodeConfig
+from tsgen.decode.fill import fill, with_reason
 from tsgen.decode.found import Found
 from tsgen.decode.moment import Observer
-from tsgen.decode.plan import plan, rank_by_prior, term_log_probs
+from tsgen.decode.plan import plan, plan_of, rank_by_prior, term_log_probs
 from tsgen.decode.rescore import DEPTH, rescore
 from tsgen.decode.score import Scorer
 from tsgen.errors import ConfigError
@@ -42,6 +44,7 @@ def search(
     config = config or DecodeConfig()
     scorer = Scorer(backbone, constraint.alphabet, config)
     valid = _term_sets(constraint).in_order if config.in_order else constraint
+    planned = bool(config.pool or config.fill or config.look_ahead)
     answers: list[list[Found]] = []
     for start in range(0, len(queries), config.batch):
         together = queries[start : start + config.batch]
@@ -49,29 +52,42 @@ def search(
         beam = Beam(backbone, valid, scorer, together, depth, config, observer)
         own = None if pool is None else _own(valid, pool, start, len(together))
         if planner is not None:
-            found = beam.run(own, planner(together))
+            answers += beam.run(own, planner(together))
+        elif planned or config.rescore:
+            sets = _term_sets(valid if planned else constraint)
+            first = term_log_probs(backbone, sets, beam.start.hidden)
+            answers += _planned(beam, sets, first, own, k, config, backbone.output_size)
         else:
-            found = _run(beam, backbone, valid, own, config)
-        if config.rescore and any(found):
-            sets = _term_sets(constraint)
-            terms = term_log_probs(backbone, sets, beam.start.hidden)
-            pairs = zip(found, terms, strict=True)
-            found = [rescore(one, row, sets, config.rescore)[:k] for one, row in pairs]
-        answers += found
+            answers += beam.run(own)
     return answers
 
 
-def _run(
-    beam: Beam, backbone: Backbone, constraint: Constraint, own: Ragged | None, config: DecodeConfig
+def _planned(
+    beam: Beam,
+    sets: PostingsConstraint,
+    first: NDArray[np.float32],
+    own: Ragged | None,
+    k: int,
+    config: DecodeConfig,
+    outputs: int,
 ) -> list[list[Found]]:
-    """The search, planned by the set prior as far as wanted."""
-    if not (config.look_ahead or (config.pool and own is None)):
-        return beam.run(own)
-    prior = plan(backbone, _term_sets(constraint), beam.start.hidden, config.prior)
-    look_ahead = prior.look_ahead(config.look_ahead) if config.look_ahead else None
-    if own is None and config.pool:
-        own = prior.pool(config.pool)
-    return beam.run(own, look_ahead)
+    """The search, planned, filled and put in order by the first step's log p of all terms [Q, T],
+    as far as wanted."""
+    if not (config.pool or config.fill or config.look_ahead):
+        found = beam.run(own)
+    else:
+        prior = plan_of(first, sets, outputs, config.prior)
+        inside = prior.pool(config.pool) if config.pool and own is None else own
+        found = beam.run(inside, prior.look_ahead(config.look_ahead) if config.look_ahead else None)
+        if config.fill:
+            best = prior.ranked(config.fill, own)
+            found = [fill(hits, *one) for hits, one in zip(found, best, strict=True)]
+    if config.rescore:
+        found = [rescore(*one, sets, config.rescore) for one in zip(found, first, strict=True)]
+    return [
+        [with_reason(hit, row, sets) for hit in hits[:k]]
+        for hits, row in zip(found, first, strict=True)
+    ]
 
 
 @torch.no_grad()
@@ -101,7 +117,7 @@ def _own(constraint: Constraint, pool: Ragged, start: int, size: int) -> Ragged:
 def _term_sets(constraint: Constraint) -> PostingsConstraint:
     if not isinstance(constraint, PostingsConstraint):
         raise ConfigError(
-            "`pool`, `look_ahead`, `rescore` and `in_order` need term sets, these identifiers are "
-            "sequences: set all to 0"
+            "`pool`, `fill`, `look_ahead`, `rescore` and `in_order` need term sets, these "
+            "identifiers are sequences: set all to 0"
         )
     return constraint

@@ -17,7 +17,7 @@ from tsgen.progress import show
 from tsgen.terms.arrays import save_array
 from tsgen.terms.rank import Candidates, rank
 from tsgen.terms.select import Selection, select
-from tsgen.terms.weighed import remove_pieces, weigh_corpus
+from tsgen.terms.weighed import Weighed, remove_pieces, weigh_corpus
 from tsgen.terms.weights import Weights, WeightsKind, Workspace, weights_kind
 from tsgen.terms.words import Splitter, WordsConfig
 
@@ -41,6 +41,12 @@ class TermsConfig(StageConfig):
     n: Annotated[int | Literal["auto"], BeforeValidator(_number_of_terms)] = 12
     words: WordsConfig = WordsConfig()
     options: dict[str, Any] = Field(default_factory=dict)  # settings of the chosen weights
+
+
+class _WeighedStage(StageConfig):
+    weights: str
+    words: WordsConfig
+    options: dict[str, Any]
 
 
 def terms_config(settings: Mapping[str, Mapping[str, Any]]) -> TermsConfig:
@@ -69,7 +75,10 @@ def select_terms(
 
     def work(folder: Path) -> None:
         weights = build_weights(data, config, seed, cache)
-        candidates = weigh(data, config, weights, folder)
+        slow = weights_kind(config.weights).trains
+        pieces = _weighed(data, resolved, weights, seed, cache) if slow else folder
+        weighed = _weigh(data, weights, pieces)
+        candidates = rank(weighed, Splitter(config.words).key)
         (folder / KEPT).mkdir(exist_ok=True)
         weights.save(folder / KEPT)
         selection = select(candidates, None if config.n == "auto" else config.n)
@@ -102,15 +111,31 @@ def build_weights(
     return kind.build(data, Splitter(config.words), options, workspace)
 
 
-def weigh(data: DataSet, config: TermsConfig, weights: Weights, folder: Path) -> Candidates:
-    """Every document's terms by weight, before N comes in; `folder` keeps finished pieces."""
+def _weighed(
+    data: DataSet, config: TermsConfig, weights: Weights, seed: int, cache: Path | None
+) -> Path:
+    """The folder in the cache with all documents weighed, before N comes in: reading them with a
+    language model takes as long as training it, so term sets of every N share that."""
+    settings = _WeighedStage(weights=config.weights, words=config.words, options=config.options)
+    inputs = terms_inputs(data, config)
+    key = stage_key("weighed", settings.model_dump(mode="json"), inputs, seed)
+    folder = (cache or cache_folder_of(data)) / f"weighed-{key[:12]}"
+
+    def work(partial: Path) -> None:
+        _weigh(data, weights, partial)
+
+    stage(folder, work, kind="weighed", config=settings, inputs=inputs, seed=seed, keep_pieces=True)
+    return folder
+
+
+def _weigh(data: DataSet, weights: Weights, folder: Path) -> Weighed:
+    """Every document's words with their weights; `folder` keeps finished pieces."""
     size = sum(1 for _ in data.documents())
 
     def watch(documents: int) -> None:
         show("weighing documents", documents, size)
 
-    weighed = weigh_corpus(data.documents(), weights, folder, watch)
-    return rank(weighed, Splitter(config.words).key)
+    return weigh_corpus(data.documents(), weights, folder, watch)
 
 
 def keep_weights(

@@ -77,8 +77,8 @@ def training_sets(
         )
     index = LexicalIndex.build(document.contents for document in documents)
     return (
-        _with_negatives(index, pairs, negatives, seed),
-        _with_negatives(index, held_out[:validation_queries], candidates, seed),
+        with_negatives(index, pairs, negatives, seed),
+        with_negatives(index, held_out[:validation_queries], candidates, seed),
     )
 
 
@@ -106,9 +106,10 @@ def _pairs(
     return pairs, [held_out[i] for i in rng.permutation(len(held_out))]
 
 
-def _with_negatives(
+def with_negatives(
     index: LexicalIndex, pairs: Sequence[Pair], count: int, seed: int
 ) -> TrainingSet:
+    """The pairs, each with so many documents that BM25 ranks high and that do not answer it."""
     answers = _answers(pairs)
     relevant = [answers[pair.query] for pair in pairs]
     found = hard_negatives(index, [pair.query for pair in pairs], relevant, count, seed)

@@ -2,7 +2,8 @@
 
 In a search p is normalised over what is valid, the terms of all documents that have the terms so
 far. Of a large corpus a training step knows a sample: some documents at random, which compete for
-the first term, and some that share a target's first terms, which compete for the next.
+the first term, some that share a target's first terms, which compete for the next, and some that
+BM25 mistakes for the answer, which share the query's words.
 """
 
 from dataclasses import dataclass
@@ -23,9 +24,9 @@ class Competitors:
     others: int
     near: int
 
-    def draw(self, targets: Int, rng: np.random.Generator) -> Int:
-        """Documents for a batch with `targets` [B, T], ascending."""
-        documents = [rng.integers(len(self.sets), size=self.others)]
+    def draw(self, targets: Int, hard: Int, rng: np.random.Generator) -> Int:
+        """Documents for a batch with `targets` [B, T], ascending; `hard` [B, H] are among them."""
+        documents = [rng.integers(len(self.sets), size=self.others), hard.ravel()]
         documents += [self._near(target, rng) for target in targets] if self.near else []
         return np.unique(np.concatenate(documents))
 

@@ -119,6 +119,9 @@ class TrainConfig(TrainingConfig):
     """Beside them, so many for each pair that share its target's first terms: what is still valid
     after these comes from them."""
 
+    hard_documents: int = Field(0, ge=0, exclude_if=unset)
+    """And so many for each pair that BM25 ranks high for its query though they do not answer it."""
+
     ranking: float = Field(0.0, ge=0, exclude_if=unset)
     """λ: beside its terms, the document itself is to be likelier than the batch's and those drawn,
     by λ times what `decode.rescore` counts (see `ranking`); 0: that is not trained, as in the

@@ -17,13 +17,15 @@ import orjson
 
 from tsgen.artifact import hash_file, read_manifest, stage, stage_key, write_beside
 from tsgen.config import StageConfig
-from tsgen.constrain.constraint import Int32, Ragged
+from tsgen.constrain.constraint import Int, Int32, Ragged
 from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.decode.favourite import FavouriteConfig, best_permutations
 from tsgen.docids.term_set import TermSets
 from tsgen.model.shipped import weights_hash
 from tsgen.progress import show
+from tsgen.queries.lexical import LexicalIndex
 from tsgen.queries.pairs import Pair
+from tsgen.queries.training_set import with_negatives
 from tsgen.train.config import MINI, ModelConfig, TrainConfig
 from tsgen.train.examples import examples
 from tsgen.train.generator import Generator
@@ -120,11 +122,19 @@ class _Iteration:
         count = self.config.permutations
         if self.previous or self.config.order == "likelihood":
             orders = favourite_orders(generator, pairs, self._search(generator), folder, count)
-            return TrainingSet(_repeated(pairs, count), orders)
+            learned = _repeated(pairs, count)
+            return TrainingSet(learned, orders, hard=self._hard(learned))
         each_time = reorder(self.config.order, generator.sets)
         learned = _repeated(pairs, count if each_time else 1)
         orders = weight_order(generator.sets, [pair.document for pair in learned])
-        return TrainingSet(learned, orders, each_time)
+        return TrainingSet(learned, orders, each_time, self._hard(learned))
+
+    def _hard(self, pairs: Sequence[Pair]) -> Int | None:
+        """[P, H] the documents that BM25 mistakes for those of the pairs."""
+        if not self.config.hard_documents:
+            return None
+        index = LexicalIndex.build(document.contents for document in self.data.documents())
+        return with_negatives(index, pairs, self.config.hard_documents, self.seed).negatives
 
     def _search(self, generator: Generator) -> FavouriteConfig:
         """For favourites: no deeper than they are learned, where a token is a term."""

@@ -60,11 +60,13 @@ class AnyTargets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """The pairs, and T(D) of each in the order to learn, or another each time."""
+    """The pairs, T(D) of each in the order to learn, or another each time, and what BM25 mistakes
+    for its document."""
 
     pairs: Sequence[Pair]
     orders: Ragged
     reorder: Reorder | None = None
+    hard: Int | None = None  # [P, H] documents; None: none
 
 
 def train(
@@ -86,7 +88,7 @@ def train(
     targets = Targets(spelling, training.orders, training.reorder)
     queries = [pair.query for pair in training.pairs]
     documents = np.array([pair.document for pair in training.pairs], dtype=np.int64)
-    objective = Objective(generator, config, documents)
+    objective = Objective(generator, config, documents, training.hard)
     batch = Batches(objective, queries, targets, config.batch_size, seed)
     steps = batch.per_epoch * config.epochs
     return minimise(batch.loss, steps, generator, validation, config, seed, folder, report, since)

@@ -52,13 +52,16 @@ class TokenObjective:
 class Objective(TokenObjective):
     """The loss of a batch of term sets, over the tokens that p is normalised over."""
 
-    def __init__(self, generator: Generator, config: TrainConfig, documents: Int) -> None:
-        """`documents` [P] are those of all pairs."""
+    def __init__(
+        self, generator: Generator, config: TrainConfig, documents: Int, hard: Int | None = None
+    ) -> None:
+        """`documents` [P] are those of all pairs, `hard` [P, H] others that are like answers."""
         spelling = generator.constraint.spelling
         _check(config, one_token_a_term=len(spelling.tokens) == len(spelling))
         over_all = config.softmax != "docid" or config.other_documents
         super().__init__(generator.backbone, None if over_all else generator.constraint.alphabet)
         self._loss, self._documents = LOSSES[config.loss], documents
+        self._hard = np.empty((len(documents), 0), np.int64) if hard is None else hard
         self._spelling, self._valid = spelling, config.softmax == "valid"
         self._competitors: Competitors | None = None
         if config.other_documents:
@@ -74,7 +77,7 @@ class Objective(TokenObjective):
         `mask` [B, T], those of the pairs `rows` [B]."""
         others, drawn = None, None
         if self._competitors is not None:
-            others = self._competitors.draw(tokens, rng)
+            others = self._competitors.draw(tokens, self._hard[rows], rng)
             drawn = self._competitors.terms(others)
         symbols = self._symbols if drawn is None else self._numbered(self._tokens(tokens, drawn))
         device = next(self._backbone.parameters()).device
@@ -120,9 +123,10 @@ def _check(config: TrainConfig, one_token_a_term: bool) -> None:
             f"train.other_documents = {config.other_documents} with train.softmax = 'full', "
             "which is over all outputs; set train.softmax=docid or train.other_documents=0."
         )
-    drawn = config.softmax == "valid" or config.near_documents or config.ranking
-    if drawn and not config.other_documents:
+    drawn = config.near_documents or config.hard_documents or config.ranking
+    if (drawn or config.softmax == "valid") and not config.other_documents:
         raise ConfigError(
-            "train.softmax = 'valid', train.near_documents and train.ranking are about documents "
-            "drawn for a batch, but train.other_documents = 0; set train.other_documents=256."
+            "train.softmax = 'valid', train.near_documents, train.hard_documents and train.ranking "
+            "are about documents drawn for a batch, but train.other_documents = 0; set "
+            "train.other_documents=256."
         )
