@@ -60,26 +60,41 @@ def test_without_retrieval_queries_do_not_tell_codes(
     assert without < 0.5
 
 
+def after_some_steps(how: CodeTraining, codes: int) -> tuple[Codebooks, torch.Tensor]:
+    """Codebooks of one position that started at random, and the scores [D, K] of documents."""
+    torch.manual_seed(0)
+    model = Codebooks(16, positions=1, codes=codes)
+    torch.nn.init.normal_(model.books)
+    queries, documents = model.tensor(PAIRS.queries[:30]), model.tensor(PAIRS.documents)
+    none, same = torch.zeros(30, 0, dtype=torch.int64), torch.eye(30, dtype=torch.bool)
+    steps = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(60):
+        steps.zero_grad()
+        model.loss(queries, documents, none, same, how).backward()
+        steps.step()
+    return model, model.scores(model.states(documents, none), 0).detach()
+
+
 def test_without_reconstruction_codes_tell_less_of_a_vector() -> None:
     def told(how: CodeTraining) -> float:
-        """The mean log p of a document by what its code tells, after some steps."""
-        torch.manual_seed(0)
-        model = Codebooks(16, positions=1, codes=30)
-        torch.nn.init.normal_(model.books)
-        queries, documents = model.tensor(PAIRS.queries[:30]), model.tensor(PAIRS.documents)
-        none, same = torch.zeros(30, 0, dtype=torch.int64), torch.eye(30, dtype=torch.bool)
-        steps = torch.optim.Adam(model.parameters(), lr=1e-2)
-        for _ in range(60):
-            steps.zero_grad()
-            model.loss(queries, documents, none, same, how).backward()
-            steps.step()
-        codes = model.scores(model.states(documents, none), 0).argmax(dim=-1)
-        told = normalize(model.told(codes[:, None]).detach(), dim=-1)
-        near = told @ documents.T / _codebooks.TEMPERATURE
+        """The mean log p of a document by what its code tells."""
+        model, scores = after_some_steps(how, codes=30)
+        told = normalize(model.told(scores.argmax(dim=-1)[:, None]).detach(), dim=-1)
+        near = told @ model.tensor(PAIRS.documents).T / _codebooks.TEMPERATURE
         return float(near.log_softmax(-1).diagonal().mean())
 
     with_it, without = told(HOW), told(replace(HOW, reconstruction=0.0))
     assert with_it > without + 0.1
+
+
+def test_without_commitment_states_are_between_codes() -> None:
+    def committed(how: CodeTraining) -> float:
+        """The mean log p of a document's own code."""
+        _, scores = after_some_steps(how, codes=6)
+        return float(scores.log_softmax(-1).max(dim=-1).values.mean())
+
+    with_it, without = committed(HOW), committed(replace(HOW, commitment=0.0))
+    assert with_it > without + 0.05
 
 
 def test_without_balanced_start_codes_are_not_all_used(
