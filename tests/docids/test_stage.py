@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ from tsgen.corpus.load import load
 from tsgen.docids import stage
 from tsgen.docids.stage import TermsConfig, open_term_sets, select_terms, summary, terms_config
 from tsgen.errors import ArtifactError, ConfigError
-from tsgen.terms import tfidf
+from tsgen.terms import tfidf, weighed, weights
+from tsgen.terms.weights import weights_kind
 
 DOCUMENTS = {
     "bread": {"title": "White bread", "text": "Bread made from wheat flour, baked."},
@@ -50,8 +52,22 @@ def test_pieces_do_not_stay_and_the_same_inputs_skip_the_work(
     out = tmp_path / "out"
     select_terms(load(data), config(), out)
     assert not list(out.glob("weighed-*"))
-    monkeypatch.setattr(stage, "weigh", None)  # would raise if it were called
+    monkeypatch.setattr(stage, "weigh_corpus", None)  # would raise if it were called
     assert len(select_terms(load(data), config(), out)) == 5
+
+
+def test_sets_of_every_n_share_the_weighing_of_a_language_model(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = replace(weights_kind("tfidf"), name="slow", trains=True)
+    monkeypatch.setitem(weights._KINDS, "slow", slow)
+    cache = tmp_path / "cache"
+    select_terms(load(data), config(weights="slow", n=2), tmp_path / "two", cache=cache)
+    monkeypatch.setattr(weighed, "weigh_documents", None)  # would raise if it were called
+    three = select_terms(load(data), config(weights="slow", n=3), tmp_path / "three", cache=cache)
+    monkeypatch.undo()
+    expected = select_terms(load(data), config(n=3), tmp_path / "tfidf")
+    assert [three.term_set(i) for i in range(5)] == [expected.term_set(i) for i in range(5)]
 
 
 def test_other_settings_of_the_weights_are_other_inputs(data: Path, tmp_path: Path) -> None:
