@@ -27,7 +27,10 @@ def terms(
         str | None, typer.Option(help="learned, tfidf, title or random; default learned.")
     ] = None,
     n: Annotated[
-        str | None, typer.Option("--n", help="Terms a document; auto: the fewest; default 12.")
+        str | None,
+        typer.Option(
+            "--n", help="Terms a document, default 12; auto: the fewest; asked: as queries need."
+        ),
     ] = None,
     stem: Annotated[
         str | None, typer.Option(metavar="LANGUAGE", help="Of the stemmer, or none.")

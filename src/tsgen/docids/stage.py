@@ -15,6 +15,7 @@ from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs
 from tsgen.docids.term_set import TermSets
 from tsgen.progress import show
 from tsgen.terms.arrays import save_array
+from tsgen.terms.asked import asked_n
 from tsgen.terms.rank import Candidates, rank
 from tsgen.terms.select import Selection, select
 from tsgen.terms.weighed import Weighed, remove_pieces, weigh_corpus
@@ -22,14 +23,15 @@ from tsgen.terms.weights import Weights, WeightsKind, Workspace, weights_kind
 from tsgen.terms.words import Splitter, WordsConfig
 
 KIND = "term-sets"
+AUTO, ASKED = "auto", "asked"  # N
 FACTS = "selection.json"
 KEPT = "weights"  # what weighs a document that comes later
 FIRST = "doc_first"  # [D] the first document with the same set: the duplicates
 
 
 def _number_of_terms(n: Any) -> Any:
-    if n != "auto" and (not isinstance(n, int) or n < 1):
-        raise ValueError("expected a whole number of at least 1, or auto")
+    if n not in (AUTO, ASKED) and (not isinstance(n, int) or n < 1):
+        raise ValueError("expected a whole number of at least 1, auto or asked")
     return n
 
 
@@ -37,8 +39,8 @@ class TermsConfig(StageConfig):
     """How T(D) is chosen."""
 
     weights: str = "learned"  # or tfidf, title, random, control
-    # auto: the smallest N without collisions
-    n: Annotated[int | Literal["auto"], BeforeValidator(_number_of_terms)] = 12
+    # auto: the smallest N without collisions; asked: by what training queries ask for
+    n: Annotated[int | Literal["auto", "asked"], BeforeValidator(_number_of_terms)] = 12
     words: WordsConfig = WordsConfig()
     options: dict[str, Any] = Field(default_factory=dict)  # settings of the chosen weights
 
@@ -78,10 +80,14 @@ def select_terms(
         slow = weights_kind(config.weights).trains
         pieces = _weighed(data, resolved, weights, seed, cache) if slow else folder
         weighed = _weigh(data, weights, pieces)
-        candidates = rank(weighed, Splitter(config.words).key)
+        splitter = Splitter(config.words)
+        candidates = rank(weighed, splitter.key)
         (folder / KEPT).mkdir(exist_ok=True)
         weights.save(folder / KEPT)
-        selection = select(candidates, None if config.n == "auto" else config.n)
+        n = config.n if isinstance(config.n, int) else None  # auto
+        if config.n == ASKED:
+            n = asked_n(data, candidates, splitter)
+        selection = select(candidates, n)
         _write(term_sets(candidates, selection), selection, folder)
         remove_pieces(folder)
 
@@ -91,8 +97,10 @@ def select_terms(
 
 
 def terms_inputs(data: DataSet, config: TermsConfig) -> dict[str, str]:
-    """Hashes of what the term sets depend on: judgments only if their weights are trained."""
-    splits = ("train", "dev") if weights_kind(config.weights).trains else ()
+    """Hashes of what the term sets depend on: judgments only if their weights or N are learned."""
+    splits = ["train"] if config.n == ASKED else []
+    if weights_kind(config.weights).trains:
+        splits = ["train", "dev"]
     return {"documents": data.fingerprint} | judged_inputs(data, *splits)
 
 

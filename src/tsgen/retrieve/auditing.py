@@ -64,7 +64,7 @@ def _facts(folder: Path, config: EngineConfig) -> dict[str, int]:
     weights = weights_folder(folder)
     if weights is not None:
         return summary(weights)
-    return {"n": 0 if config.terms.n == "auto" else config.terms.n, "moved": 0}
+    return {"n": config.terms.n if isinstance(config.terms.n, int) else 0, "moved": 0}
 
 
 def _recorded(now: Snapshot, config: EngineConfig) -> NDArray[np.int32]:
