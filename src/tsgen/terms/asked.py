@@ -47,7 +47,9 @@ def covered(
     rows = [row for pair in pairs for row in _ranks(candidates, pair, splitter, number)]
     if not rows:
         return np.zeros(len(SIZES))
-    return np.array([[np.mean(row < size) for size in SIZES] for row in rows]).mean(axis=0)
+    shares = np.array([[np.mean(row < size) for size in SIZES] for row in rows])  # [Q, sizes]
+    means: NDArray[np.float64] = shares.mean(axis=0)
+    return means
 
 
 def _ranks(
