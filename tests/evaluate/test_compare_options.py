@@ -77,7 +77,8 @@ def folder(tmp_path: Path) -> Path:
 def test_all_is_every_system_with_bm25_first() -> None:
     listed = list(dict.fromkeys(module._listed(["toy", "all"])))
     assert listed[:2] == ["toy", "bm25"]
-    assert sorted(listed) == system_names()
+    aside = {"weigher", "bm25-terms", "tsgen-mini", "hybrid"}
+    assert set(listed) == set(system_names()) - aside
 
 
 def test_minutes_reach_every_system_that_has_them(folder: Path, tmp_path: Path) -> None:

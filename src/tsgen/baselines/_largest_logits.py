@@ -4,12 +4,15 @@
 
 A text of S tokens has S · V logits, of which only V are wanted. Their gradient needs no more than
 where each maximum was found, and is zero for most: after a relu, where the maximum is negative. So
-the logits of one text at a time are computed and forgotten.
+the logits of one text and some tokens at a time, no more than fit into a cache, are computed and
+forgotten.
 """
 
 from typing import Any
 
 import torch
+
+BLOCK = 1024  # tokens of the vocabulary
 
 
 def largest_logits(
@@ -26,10 +29,10 @@ class _LargestLogits(torch.autograd.Function):
         ctx: Any, states: torch.Tensor, lengths: torch.Tensor, table: torch.Tensor
     ) -> torch.Tensor:
         with torch.autocast(states.device.type, enabled=False):
-            both = [
-                (text[:length] @ table.T).max(dim=0)
-                for text, length in zip(states, lengths.tolist(), strict=True)
-            ]
+            texts = [text[:n] for text, n in zip(states, lengths.tolist(), strict=True)]
+            if not any(ctx.needs_input_grad):
+                return torch.stack([_largest(text, table) for text in texts])
+            both = [_largest_with_places(text, table) for text in texts]
         ctx.save_for_backward(states, table, torch.stack([places for _, places in both]))
         return torch.stack([values for values, _ in both])
 
@@ -46,3 +49,16 @@ class _LargestLogits(torch.autograd.Function):
             if to_table is not None:
                 to_table.index_add_(0, tokens, weights * states[row, at])
         return to_states, None, to_table
+
+
+def _largest(text: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    """[V] of a text's states [S, d]."""
+    return torch.cat([(block @ text.T).amax(dim=1) for block in table.split(BLOCK)])
+
+
+def _largest_with_places(
+    text: torch.Tensor, table: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same, and [V] at which of the states."""
+    found = [(block @ text.T).max(dim=1) for block in table.split(BLOCK)]
+    return torch.cat([one.values for one in found]), torch.cat([one.indices for one in found])

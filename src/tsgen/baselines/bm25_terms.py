@@ -24,4 +24,4 @@ def _fit(data: DataSet, config: BM25TermsConfig, seed: int, folder: Path) -> Non
     BM25(LexicalIndex.build(texts), list(sets.documents)).save(folder)
 
 
-register(System("bm25-terms", BM25TermsConfig, _fit, BM25.load))
+register(System("bm25-terms", BM25TermsConfig, _fit, BM25.load, aside=True))

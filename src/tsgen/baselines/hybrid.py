@@ -163,5 +163,6 @@ register(
         from_tables=hybrid_config,
         own_table=True,
         from_parts=_from_parts,
+        aside=True,
     )
 )

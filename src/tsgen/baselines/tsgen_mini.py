@@ -40,4 +40,4 @@ def _load(folder: Path) -> Engine:
     return Engine.load(folder / ENGINE)
 
 
-register(System("tsgen-mini", TsgenMiniConfig, _fit, _load))
+register(System("tsgen-mini", TsgenMiniConfig, _fit, _load, aside=True))

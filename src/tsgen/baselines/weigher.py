@@ -97,4 +97,6 @@ def _fit(data: DataSet, config: WeigherSystemConfig, seed: int, folder: Path) ->
     WeigherRetriever.fit(data, Weigher.load(trained)).save(folder)
 
 
-register(System("weigher", WeigherSystemConfig, _fit, WeigherRetriever.load, trains=True))
+register(
+    System("weigher", WeigherSystemConfig, _fit, WeigherRetriever.load, trains=True, aside=True)
+)

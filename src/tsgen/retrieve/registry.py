@@ -40,6 +40,7 @@ class System:
     from_tables: Callable[[Tables], StageConfig] | None = None  # for settings in several tables
     own_table: bool = False  # whether one of these has the system's name
     from_parts: Callable[[Path, Any, int, "PartSearch"], Run] | None = None
+    aside: bool = False  # a part or a variant of others, which `all` systems leave out
 
     def settings(self, tables: Tables) -> StageConfig:
         """Its settings from the tables of a settings file: those of its own table, as a rule."""
