@@ -105,7 +105,7 @@ def test_a_head_for_fewer_layers_is_refused(tmp_path: Path) -> None:
 def test_a_fresh_head_starts_from_exact_matching() -> None:
     model = SPLADE.pretrained(SPLADEv2Config(layers=1)).eval()
     text = "volcanoes erupt when magma rises to the surface of the earth"
-    model.begin([text, "the moon circles the earth once a month"])
+    model.begin([text, "the moon circles the earth once a month"], [])
     (tokens,) = model.tokens([text], 32)
     with torch.no_grad():
         (weights,) = model.documents([tokens])

@@ -17,7 +17,7 @@ MOMENTS = [  # when a file or folder of this name is finished, in the order of t
     "*/.trained-weigher-*.partial/learning_curve.jsonl",
     "*/.trained-weigher-*.partial/weigher.safetensors",
     "*/trained-weigher-????????????",
-    "*/.terms-*.partial/*.npz",
+    "*/.weighed-*.partial/*.npz",
     "*/.terms-*.partial/manifest.json",
     "*/terms-????????????",
     "*/.written-queries-*.partial/written.jsonl",

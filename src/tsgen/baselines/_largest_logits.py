@@ -53,12 +53,12 @@ class _LargestLogits(torch.autograd.Function):
 
 def _largest(text: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     """[V] of a text's states [S, d]."""
-    return torch.cat([(block @ text.T).amax(dim=1) for block in table.split(BLOCK)])
+    return torch.cat([(block @ text.T).amax(dim=1) for block in torch.split(table, BLOCK)])
 
 
 def _largest_with_places(
     text: torch.Tensor, table: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The same, and [V] at which of the states."""
-    found = [(block @ text.T).max(dim=1) for block in table.split(BLOCK)]
+    found = [(block @ text.T).max(dim=1) for block in torch.split(table, BLOCK)]
     return torch.cat([one.values for one in found]), torch.cat([one.indices for one in found])

@@ -29,7 +29,7 @@ def terms(
     n: Annotated[
         str | None,
         typer.Option(
-            "--n", help="Terms a document, default 12; auto: the fewest; asked: as queries need."
+            "--n", help="Terms a document. asked: as training queries need; auto: the fewest."
         ),
     ] = None,
     stem: Annotated[

@@ -55,6 +55,8 @@ def search(
             answers += beam.run(own, planner(together))
         elif planned or config.rescore:
             sets = _term_sets(valid if planned else constraint)
+            if not sets.documents:
+                return [[] for _ in queries]
             first = term_log_probs(backbone, sets, beam.start.hidden)
             answers += _planned(beam, sets, first, own, k, config, backbone.output_size)
         else:
