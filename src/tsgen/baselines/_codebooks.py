@@ -28,6 +28,7 @@ from tsgen.training_loop import TrainingLoop, remove_checkpoint, shard, shown
 TEMPERATURE = 0.05
 HELD_OUT = 512  # pairs that validate; they are learned, too, since codes are of documents
 RATE = 1e-3
+ALIKE = 8  # pairs of one prefix in a batch
 
 Int = NDArray[np.int64]
 
@@ -157,11 +158,18 @@ def _train(
 def _losses(
     model: Codebooks, pairs: CodePairs, known: Tensor, how: CodeTraining, seed: int
 ) -> Callable[[int], Tensor]:
-    """The loss of each step, from (seed, step) alone."""
-    size = how.batch_size
+    """The loss of each step, from (seed, step) alone. A batch has several pairs of each prefix that
+    is in it: what tells these apart is what the next code has to say."""
+    prefixes = known.cpu().numpy()[pairs.answers]  # [P, t]
+    group = np.unique(prefixes, axis=0, return_inverse=True)[1].reshape(-1)
+    order, sizes = np.argsort(group, kind="stable"), np.bincount(group)
+    starts, drawn = np.cumsum(sizes) - sizes, -(-how.batch_size // ALIKE)
 
     def loss(step: int) -> Tensor:
-        rows = shard(np.random.default_rng((seed, step)).integers(len(pairs.answers), size=size))
+        rng = np.random.default_rng((seed, step))
+        chosen = group[rng.integers(len(group), size=drawn)][:, None]
+        place = starts[chosen] + (rng.random((drawn, ALIKE)) * sizes[chosen]).astype(np.int64)
+        rows = shard(order[place].ravel()[: how.batch_size])
         answers, queries = model.tensor(pairs.answers[rows]), model.tensor(pairs.queries[rows])
         documents = model.tensor(pairs.documents[pairs.answers[rows]])
         return model.loss(queries, documents, known[answers], answers[:, None] == answers, how)
@@ -178,11 +186,17 @@ def _assigned(model: Codebooks, vectors: Floats, known: Tensor) -> Tensor:
 
 @torch.no_grad()
 def _figure(model: Codebooks, pairs: CodePairs, known: Tensor) -> float:
-    """How many queries tell their document's code, times how evenly codes are used (entropy)."""
+    """How many queries tell their document's code, times how much it says that the codes before do
+    not (entropy)."""
     position, answers = known.shape[1], model.tensor(pairs.answers[:HELD_OUT])
     codes = _assigned(model, pairs.documents, known)
     asked = model.states(model.tensor(pairs.queries[:HELD_OUT]), known[answers])
     right = (model.scores(asked, position).argmax(dim=-1) == codes[answers]).float().mean()
-    share = torch.bincount(codes, minlength=model.books.shape[1]) / len(codes)
-    entropy = torch.special.entr(share).sum() / np.log(max(model.books.shape[1], 2))
-    return float(right * entropy)
+    told = _entropy(torch.cat((known, codes[:, None]), dim=1)) - _entropy(known)
+    return float(right) * told / np.log(max(model.books.shape[1], 2))
+
+
+def _entropy(codes: Tensor) -> float:
+    """Of the rows [D, t]."""
+    share = np.unique(codes.cpu().numpy(), axis=0, return_counts=True)[1] / len(codes)
+    return float(-(share * np.log(share)).sum())
