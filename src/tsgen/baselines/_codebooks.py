@@ -96,10 +96,9 @@ class Codebooks(nn.Module):
         near = (asked @ found.T / TEMPERATURE).masked_fill(others, -torch.inf)
         retrieval = cross_entropy(near, right) + cross_entropy(self.scores(asked, position), code)
         told = normalize(self.told(torch.cat((codes, code[:, None]), dim=1)), dim=-1)
-        alike = (told @ normalize(documents, dim=-1).T / TEMPERATURE).masked_fill(
-            others, -torch.inf
-        )
-        parts = retrieval, cross_entropy(alike, right), cross_entropy(own, code)
+        alike = told @ normalize(documents, dim=-1).T / TEMPERATURE
+        telling = cross_entropy(alike.masked_fill(others, -torch.inf), right)
+        parts = retrieval, telling, cross_entropy(own, code)
         weights = how.retrieval, how.reconstruction, how.commitment
         return torch.stack([w * part for w, part in zip(weights, parts, strict=True)]).sum()
 
@@ -186,14 +185,13 @@ def _assigned(model: Codebooks, vectors: Floats, known: Tensor) -> Tensor:
 
 @torch.no_grad()
 def _figure(model: Codebooks, pairs: CodePairs, known: Tensor) -> float:
-    """How many queries tell their document's code, times how much it says that the codes before do
-    not (entropy)."""
+    """How many queries tell their document's code, times what it adds to those before (entropy)."""
     position, answers = known.shape[1], model.tensor(pairs.answers[:HELD_OUT])
     codes = _assigned(model, pairs.documents, known)
     asked = model.states(model.tensor(pairs.queries[:HELD_OUT]), known[answers])
     right = (model.scores(asked, position).argmax(dim=-1) == codes[answers]).float().mean()
     told = _entropy(torch.cat((known, codes[:, None]), dim=1)) - _entropy(known)
-    return float(right) * told / np.log(max(model.books.shape[1], 2))
+    return float(right * told / np.log(max(model.books.shape[1], 2)))
 
 
 def _entropy(codes: Tensor) -> float:
