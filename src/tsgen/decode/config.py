@@ -65,6 +65,11 @@ class DecodeConfig(StageConfig):
     sequence, to see what the set is worth. Needs term sets; without `pool`, `fill` and
     `look_ahead`."""
 
+    @property
+    def planned(self) -> bool:
+        """Whether the set prior has a part in the search."""
+        return bool(self.pool or self.fill or self.look_ahead)
+
     def with_beam(self, beam: int | None) -> Self:
         """The same settings with another beam, if one is given."""
         return self if beam is None else self.from_mapping(self.model_dump() | {"beam": beam})

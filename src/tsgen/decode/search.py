@@ -44,7 +44,6 @@ def search(
     config = config or DecodeConfig()
     scorer = Scorer(backbone, constraint.alphabet, config)
     valid = _term_sets(constraint).in_order if config.in_order else constraint
-    planned = bool(config.pool or config.fill or config.look_ahead)
     answers: list[list[Found]] = []
     for start in range(0, len(queries), config.batch):
         together = queries[start : start + config.batch]
@@ -53,8 +52,8 @@ def search(
         own = None if pool is None else _own(valid, pool, start, len(together))
         if planner is not None:
             answers += beam.run(own, planner(together))
-        elif planned or config.rescore:
-            sets = _term_sets(valid if planned else constraint)
+        elif config.planned or config.rescore:
+            sets = _term_sets(valid if config.planned else constraint)
             if not sets.documents:
                 return [[] for _ in queries]
             first = term_log_probs(backbone, sets, beam.start.hidden)
@@ -75,7 +74,7 @@ def _planned(
 ) -> list[list[Found]]:
     """The search, planned, filled and put in order by the first step's log p of all terms [Q, T],
     as far as wanted."""
-    if not (config.pool or config.fill or config.look_ahead):
+    if not config.planned:
         found = beam.run(own)
     else:
         prior = plan_of(first, sets, outputs, config.prior)

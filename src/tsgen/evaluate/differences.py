@@ -1,10 +1,9 @@
 """How far each system is from the reference, and with which p: what † and ‡ stand for."""
 
 from tsgen.evaluate.comparison import SystemComparison
-from tsgen.evaluate.tables import Column, Row, Table
+from tsgen.evaluate.tables import Column, Row, Table, p_value
 
 SHOWN = "M@10"
-LEAST = 0.001  # smaller p are not told apart
 
 
 def differences_table(comparison: SystemComparison) -> Table:
@@ -13,8 +12,8 @@ def differences_table(comparison: SystemComparison) -> Table:
     rows: dict[str, list[float | str]] = {}
     for group in groups:
         for test in comparison.significance(group, SHOWN):
-            p = f"< {LEAST:g}".replace("0.", ".") if test.corrected_p < LEAST else test.corrected_p
-            rows.setdefault(test.system, []).extend((test.mean_difference, p))
+            told = test.mean_difference, p_value(test.corrected_p)
+            rows.setdefault(test.system, []).extend(told)
     columns = [Column(f"{group}{what}", None) for group in groups for what in ("", ", p")]
     title = f"{comparison.title}: {SHOWN} less that of {comparison.reference}"
     notes = {"p": "paired t-test, Holm-corrected for the systems of the table"}

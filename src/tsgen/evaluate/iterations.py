@@ -13,7 +13,7 @@ from tsgen.evaluate.compare import query_groups
 from tsgen.evaluate.comparison import SystemComparison
 from tsgen.evaluate.metrics import ALL, DEPTH, MEASURES, evaluate_groups
 from tsgen.evaluate.significance import Comparison, compare_with
-from tsgen.evaluate.tables import Table, format_value
+from tsgen.evaluate.tables import Table, format_value, p_value
 from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.fitting import trained_stages, training_stages
@@ -121,4 +121,5 @@ def _signed(value: float) -> str:
 
 
 def _p(test: Comparison) -> str:
-    return "p < .001" if test.p < 0.001 else f"p = {format_value(test.p)}"
+    told = p_value(test.p)
+    return f"p {told}" if isinstance(told, str) else f"p = {format_value(told)}"

@@ -15,6 +15,7 @@ from rich.text import Text
 
 Value = float | int | str | None
 MISSING = "–"
+LEAST_P = 0.001  # smaller p are not told apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,11 @@ def format_value(value: Value, decimals: int = 3) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return re.sub(r"^(-?)0\.", r"\1.", f"{value:,.{decimals}f}")
+
+
+def p_value(p: float) -> float | str:
+    """As a table's value: `< .001` where it is smaller, the figure else."""
+    return f"< {format_value(LEAST_P)}" if p < LEAST_P else p
 
 
 def to_rich(table: Table) -> RichTable:

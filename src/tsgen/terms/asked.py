@@ -10,7 +10,7 @@ a tenth more terms answering at least g tenths more of the words. Without traini
 knows what will be asked for, and N is the largest.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,8 @@ def covered(
 ) -> NDArray[np.float64]:
     """[len(SIZES)] c(N)."""
     number = {splitter.key(word): i for i, word in enumerate(candidates.spellings)}
-    rows = [row for pair in pairs for row in _ranks(candidates, pair, splitter, number)]
+    rows = [_ranks(candidates, pair, splitter, number) for pair in pairs]
+    rows = [row for row in rows if len(row)]  # not those of stop words alone
     if not rows:
         return np.zeros(len(SIZES))
     shares = np.array([[np.mean(row < size) for size in SIZES] for row in rows])  # [Q, sizes]
@@ -54,11 +55,9 @@ def covered(
 
 def _ranks(
     candidates: Candidates, pair: Pair, splitter: Splitter, number: dict[str, int]
-) -> Iterator[NDArray[np.int64]]:
-    """Of the query's words the place of each among the document's terms; none for a query of stop
-    words alone."""
+) -> NDArray[np.int64]:
+    """Of the query's words the place of each among the document's terms, or one behind all."""
     words = {splitter.key(word) for word in splitter.spellings(pair.query)}
     terms = candidates.row(pair.document)
-    if words:
-        found = [np.flatnonzero(terms == number.get(word, -1)) for word in words]
-        yield np.array([one[0] if len(one) else len(terms) + SIZES[-1] for one in found])
+    found = [np.flatnonzero(terms == number.get(word, -1)) for word in words]
+    return np.array([one[0] if len(one) else len(terms) + SIZES[-1] for one in found], np.int64)

@@ -122,19 +122,20 @@ class _Iteration:
         count = self.config.permutations
         if self.previous or self.config.order == "likelihood":
             orders = favourite_orders(generator, pairs, self._search(generator), folder, count)
-            learned = _repeated(pairs, count)
-            return TrainingSet(learned, orders, hard=self._hard(learned))
+            return TrainingSet(_repeated(pairs, count), orders, hard=self._hard(pairs, count))
         each_time = reorder(self.config.order, generator.sets)
-        learned = _repeated(pairs, count if each_time else 1)
+        times = count if each_time else 1
+        learned = _repeated(pairs, times)
         orders = weight_order(generator.sets, [pair.document for pair in learned])
-        return TrainingSet(learned, orders, each_time, self._hard(learned))
+        return TrainingSet(learned, orders, each_time, self._hard(pairs, times))
 
-    def _hard(self, pairs: Sequence[Pair]) -> Int | None:
-        """[P, H] the documents that BM25 mistakes for those of the pairs."""
+    def _hard(self, pairs: Sequence[Pair], times: int) -> Int | None:
+        """[P · times, H] the documents that BM25 mistakes for those of the pairs, each so often."""
         if not self.config.hard_documents:
             return None
         index = LexicalIndex.build(document.contents for document in self.data.documents())
-        return with_negatives(index, pairs, self.config.hard_documents, self.seed).negatives
+        found = with_negatives(index, pairs, self.config.hard_documents, self.seed).negatives
+        return np.repeat(found, times, axis=0)
 
     def _search(self, generator: Generator) -> FavouriteConfig:
         """For favourites: no deeper than they are learned, where a token is a term."""
