@@ -18,7 +18,7 @@ import bm25s
 import Stemmer
 
 from tsgen.cli.main import app
-from tsgen.evaluate.runs import read_trec
+from tsgen.corpus.runs import read_trec
 
 K = 100
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "wikipages-110k"

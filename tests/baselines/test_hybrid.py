@@ -11,9 +11,9 @@ from fitted import settings, write_bert, write_foods
 from toy import write_beir
 from tsgen.config import StageConfig, read_settings
 from tsgen.corpus.load import load
+from tsgen.corpus.runs import read_trec
 from tsgen.errors import ConfigError, DataError
 from tsgen.evaluate.compare import compare
-from tsgen.evaluate.runs import read_trec
 from tsgen.records import Hit
 from tsgen.retrieve import registry
 from tsgen.retrieve.registry import System

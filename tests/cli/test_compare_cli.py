@@ -8,8 +8,8 @@ from typer.testing import CliRunner, Result
 
 from toy import write_beir
 from tsgen.cli.main import app
+from tsgen.corpus.runs import read_trec
 from tsgen.errors import ConfigError, DataError
-from tsgen.evaluate.runs import read_trec
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from toy import write_beir
 from tsgen.artifact import cache_folder
 from tsgen.config import StageConfig
 from tsgen.corpus.load import load
+from tsgen.corpus.runs import read_trec
 from tsgen.errors import ArtifactError, ConfigError, DataError
 from tsgen.evaluate.compare import compare
-from tsgen.evaluate.runs import read_trec
 from tsgen.records import Hit
 from tsgen.retrieve import registry
 from tsgen.retrieve.registry import System

@@ -9,8 +9,8 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tsgen.corpus.runs import read_trec, write_trec
 from tsgen.evaluate.metrics import evaluate
-from tsgen.evaluate.runs import read_trec, write_trec
 from tsgen.records import Hit, Judgments, Run
 
 TREC_NAMES = {

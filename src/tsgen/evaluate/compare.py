@@ -9,13 +9,13 @@ from typing import Any
 
 from tsgen.config import StageConfig, preset
 from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
+from tsgen.corpus.runs import write_trec
 from tsgen.corpus.splits import seen_unseen
 from tsgen.errors import ConfigError
 from tsgen.evaluate.budget import minutes_of, with_minutes
 from tsgen.evaluate.comparison import SystemComparison
 from tsgen.evaluate.efficiency import measure_each
 from tsgen.evaluate.metrics import evaluate_groups
-from tsgen.evaluate.runs import write_trec
 from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.registry import System, check_tables, system, system_names
 

@@ -5,11 +5,11 @@ from itertools import chain
 from pathlib import Path
 
 from tsgen.corpus.dataset import DataSet, some_judged
+from tsgen.corpus.runs import read_run
 from tsgen.errors import DataError
 from tsgen.evaluate.compare import query_groups
 from tsgen.evaluate.comparison import SystemComparison
 from tsgen.evaluate.metrics import ALL, DEPTH, Scores, evaluate_groups
-from tsgen.evaluate.runs import read_run
 from tsgen.evaluate.tables import Table
 from tsgen.progress import show
 from tsgen.records import Judgments, Run

@@ -23,15 +23,17 @@ def hard_negatives(
     found, _ = index.top_k(queries, count + most)
     rng = np.random.default_rng(seed)
     rows = [
-        _fill([int(d) for d in ranked if d >= 0], right, count, index.size, rng)
+        without_answers([int(d) for d in ranked if d >= 0], right, count, index.size, rng)
         for ranked, right in zip(found, relevant, strict=True)
     ]
     return np.asarray(rows, np.int64).reshape(len(queries), count)
 
 
-def _fill(
-    ranked: list[int], right: Collection[int], count: int, size: int, rng: np.random.Generator
+def without_answers(
+    ranked: Sequence[int], right: Collection[int], count: int, size: int, rng: np.random.Generator
 ) -> list[int]:
+    """The first `count` documents of a ranking that are not right; random others of the `size`
+    there are where it has fewer."""
     row = [document for document in ranked if document not in right][:count]
     while len(row) < count:
         other = int(rng.integers(size))

@@ -29,7 +29,7 @@ class TrainingSet:
     @cached_property
     def answers(self) -> dict[str, set[int]]:
         """All documents paired with the same query text."""
-        return _answers(self.pairs)
+        return answers_of(self.pairs)
 
     def steps(self, batch_size: int) -> int:
         """How many batches an epoch has."""
@@ -110,13 +110,14 @@ def with_negatives(
     index: LexicalIndex, pairs: Sequence[Pair], count: int, seed: int
 ) -> TrainingSet:
     """The pairs, each with so many documents that BM25 ranks high and that do not answer it."""
-    answers = _answers(pairs)
+    answers = answers_of(pairs)
     relevant = [answers[pair.query] for pair in pairs]
     found = hard_negatives(index, [pair.query for pair in pairs], relevant, count, seed)
     return TrainingSet(pairs, found)
 
 
-def _answers(pairs: Sequence[Pair]) -> dict[str, set[int]]:
+def answers_of(pairs: Sequence[Pair]) -> dict[str, set[int]]:
+    """Each query with all documents that answer it."""
     found = defaultdict(set)
     for pair in pairs:
         found[pair.query].add(pair.document)

@@ -37,6 +37,8 @@ def fit_engine(
     inputs = _inputs(data)
     if config.train.pairs.queries is not None:
         inputs["queries"] = hash_file(Path(config.train.pairs.queries))
+    if config.train.run is not None:
+        inputs["mistaken"] = hash_file(config.train.run)
 
     def work(folder: Path) -> None:
         make_engine(data, config, seed, folder, cache_folder_of(data, cache))

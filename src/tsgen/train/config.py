@@ -1,5 +1,6 @@
 """The settings of the generator and of its training."""
 
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -11,6 +12,7 @@ from tsgen.model.mini import MiniConfig
 from tsgen.model.shipped import sizes_with
 
 MINI, MINI_FLAT = "mini", "mini-flat"
+BM25, ITSELF = "bm25", "itself"  # who mistakes documents for answers
 
 
 class ModelConfig(MiniConfig):
@@ -120,7 +122,15 @@ class TrainConfig(TrainingConfig):
     after these comes from them."""
 
     hard_documents: int = Field(0, ge=0, exclude_if=unset)
-    """And so many for each pair that BM25 ranks high for its query though they do not answer it."""
+    """And so many for each pair that `hard_from` ranks high for its query though they do not answer
+    it (see `mistaken`)."""
+
+    hard_from: str = Field(BM25, exclude_if=lambda source: source == BM25)
+    """`bm25`; `itself`, the model that training starts from; or a run file for training queries."""
+
+    distil: float = Field(0.0, ge=0, le=1, exclude_if=unset)
+    """How much the scores of that run say about which documents are right (see `ranking`); 0: the
+    judgments alone do."""
 
     ranking: float = Field(0.0, ge=0, exclude_if=unset)
     """λ: beside its terms, the document itself is to be likelier than the batch's and those drawn,
@@ -132,6 +142,34 @@ class TrainConfig(TrainingConfig):
     more once one document is left, which takes few terms."""
 
     favourite: FavouriteConfig = FavouriteConfig()
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        """Refuse settings that contradict one another."""
+        if self.other_documents and self.softmax == "full":
+            raise ValueError(
+                f"train.other_documents = {self.other_documents} with train.softmax = 'full', "
+                "which is over all outputs; set train.softmax=docid or train.other_documents=0"
+            )
+        drawn = self.near_documents or self.hard_documents or self.ranking
+        if (drawn or self.softmax == "valid") and not self.other_documents:
+            raise ValueError(
+                "train.softmax = 'valid', train.near_documents, train.hard_documents and "
+                "train.ranking are about documents drawn for a batch, but train.other_documents = "
+                "0; set train.other_documents=256"
+            )
+        if self.distil and not (self.run and self.hard_documents and self.ranking):
+            raise ValueError(
+                f"train.distil = {self.distil} needs a run file to learn from, some of its "
+                "documents, and a loss that ranks them; set train.hard_from=RUN.trec, "
+                "train.hard_documents=4 and train.ranking=8"
+            )
+        return self
+
+    @property
+    def run(self) -> Path | None:
+        """The run file that `hard_from` names, if it does."""
+        return None if self.hard_from in (BM25, ITSELF) else Path(self.hard_from)
 
     @property
     def favourite_search(self) -> FavouriteConfig:

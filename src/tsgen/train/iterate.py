@@ -17,19 +17,18 @@ import orjson
 
 from tsgen.artifact import hash_file, read_manifest, stage, stage_key, write_beside
 from tsgen.config import StageConfig
-from tsgen.constrain.constraint import Int, Int32, Ragged
+from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.decode.favourite import FavouriteConfig, best_permutations
 from tsgen.docids.term_set import TermSets
 from tsgen.model.shipped import weights_hash
 from tsgen.progress import show
-from tsgen.queries.lexical import LexicalIndex
 from tsgen.queries.pairs import Pair
-from tsgen.queries.training_set import with_negatives
 from tsgen.train.config import MINI, ModelConfig, TrainConfig
 from tsgen.train.examples import examples
 from tsgen.train.generator import Generator
 from tsgen.train.loop import TrainingSet, train
+from tsgen.train.mistaken import mistaken
 from tsgen.train.reorder import reorder
 from tsgen.train.targets import weight_order
 from tsgen.training_loop import remove_checkpoint, shown
@@ -55,6 +54,8 @@ def train_generator(
     inputs |= judged_inputs(data, "train", "dev")
     if config.train.pairs.queries is not None:
         inputs["queries"] = hash_file(Path(config.train.pairs.queries))
+    if config.train.run is not None:
+        inputs["mistaken"] = hash_file(config.train.run)
     if config.model.backbone == MINI:
         inputs["tsgen-mini"] = weights_hash()
     folders: list[Path] = []
@@ -84,7 +85,8 @@ class _Iteration:
 
     def make(self, inputs: Mapping[str, str], cache: Path) -> Path:
         pairs = self.config.pairs.model_copy(update={"queries": None})  # `inputs` has their hash
-        train = self.config.model_copy(update={"pairs": pairs})
+        hard_from = self.config.hard_from if self.config.run is None else "a run"  # likewise
+        train = self.config.model_copy(update={"pairs": pairs, "hard_from": hard_from})
         settings = GeneratorConfig(model=self.model, train=train)
         key = stage_key(KIND, settings.model_dump(mode="json"), inputs, self.seed)
         folder = cache / f"iteration-{self.config.iterations}-{key[:12]}"
@@ -120,22 +122,15 @@ class _Iteration:
 
     def _training(self, generator: Generator, pairs: Sequence[Pair], folder: Path) -> TrainingSet:
         count = self.config.permutations
+        hard = mistaken(self.data, generator, pairs, self.config, self.seed)
         if self.previous or self.config.order == "likelihood":
             orders = favourite_orders(generator, pairs, self._search(generator), folder, count)
-            return TrainingSet(_repeated(pairs, count), orders, hard=self._hard(pairs, count))
+            return TrainingSet(_repeated(pairs, count), orders, hard=hard and hard.repeated(count))
         each_time = reorder(self.config.order, generator.sets)
         times = count if each_time else 1
         learned = _repeated(pairs, times)
         orders = weight_order(generator.sets, [pair.document for pair in learned])
-        return TrainingSet(learned, orders, each_time, self._hard(pairs, times))
-
-    def _hard(self, pairs: Sequence[Pair], times: int) -> Int | None:
-        """[P · times, H] the documents that BM25 mistakes for those of the pairs, each so often."""
-        if not self.config.hard_documents:
-            return None
-        index = LexicalIndex.build(document.contents for document in self.data.documents())
-        found = with_negatives(index, pairs, self.config.hard_documents, self.seed).negatives
-        return np.repeat(found, times, axis=0)
+        return TrainingSet(learned, orders, each_time, hard and hard.repeated(times))
 
     def _search(self, generator: Generator) -> FavouriteConfig:
         """For favourites: no deeper than they are learned, where a token is a term."""

@@ -16,6 +16,7 @@ from tsgen.queries.pairs import Pair
 from tsgen.train.config import TrainConfig, TrainingConfig
 from tsgen.train.examples import Validation
 from tsgen.train.generator import Generator, TrainableBackbone
+from tsgen.train.mistaken import Mistaken
 from tsgen.train.objective import Objective, TokenObjective
 from tsgen.train.reorder import Reorder
 from tsgen.train.targets import Targets, batches
@@ -60,13 +61,13 @@ class AnyTargets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """The pairs, T(D) of each in the order to learn, or another each time, and what BM25 mistakes
-    for its document."""
+    """The pairs, T(D) of each in the order to learn, or another each time, and what is mistaken for
+    its document."""
 
     pairs: Sequence[Pair]
     orders: Ragged
     reorder: Reorder | None = None
-    hard: Int | None = None  # [P, H] documents; None: none
+    hard: Mistaken | None = None
 
 
 def train(

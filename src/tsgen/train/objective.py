@@ -11,6 +11,7 @@ from tsgen.train.competitors import Competitors, valid_after
 from tsgen.train.config import TrainConfig
 from tsgen.train.generator import Generator, TrainableBackbone
 from tsgen.train.loss import LOSSES, seq2seq_loss
+from tsgen.train.mistaken import Mistaken
 from tsgen.train.ranking import Ranking
 
 
@@ -53,21 +54,27 @@ class Objective(TokenObjective):
     """The loss of a batch of term sets, over the tokens that p is normalised over."""
 
     def __init__(
-        self, generator: Generator, config: TrainConfig, documents: Int, hard: Int | None = None
+        self,
+        generator: Generator,
+        config: TrainConfig,
+        documents: Int,
+        hard: Mistaken | None = None,
     ) -> None:
-        """`documents` [P] are those of all pairs, `hard` [P, H] others that are like answers."""
+        """`documents` [P] are those of all pairs, `hard` others that are like answers."""
         spelling = generator.constraint.spelling
         _check(config, one_token_a_term=len(spelling.tokens) == len(spelling))
         over_all = config.softmax != "docid" or config.other_documents
         super().__init__(generator.backbone, None if over_all else generator.constraint.alphabet)
         self._loss, self._documents = LOSSES[config.loss], documents
-        self._hard = np.empty((len(documents), 0), np.int64) if hard is None else hard
+        self._hard = hard or Mistaken(np.empty((len(documents), 0), np.int64))
         self._spelling, self._valid = spelling, config.softmax == "valid"
         self._competitors: Competitors | None = None
         if config.other_documents:
             others = min(config.other_documents, len(generator.sets))
             self._competitors = Competitors(generator.sets, others, config.near_documents)
-        self._ranking = Ranking(generator.constraint, config.ranking) if config.ranking else None
+        self._ranking: Ranking | None = None
+        if config.ranking:
+            self._ranking = Ranking(generator.constraint, config.ranking, config.distil)
         self._first = config.first_tokens or None
 
     def __call__(
@@ -77,7 +84,7 @@ class Objective(TokenObjective):
         `mask` [B, T], those of the pairs `rows` [B]."""
         others, drawn = None, None
         if self._competitors is not None:
-            others = self._competitors.draw(tokens, self._hard[rows], rng)
+            others = self._competitors.draw(tokens, self._hard.documents[rows], rng)
             drawn = self._competitors.terms(others)
         symbols = self._symbols if drawn is None else self._numbered(self._tokens(tokens, drawn))
         device = next(self._backbone.parameters()).device
@@ -97,7 +104,9 @@ class Objective(TokenObjective):
         """The loss of the documents' ranking by the scores [B, symbols] of the first step."""
         if self._ranking is None or others is None:
             return scores.new_zeros(())
-        return self._ranking(scores, self._columns, self._documents[rows], others)
+        taught = None if self._hard.taught is None else self._hard.taught[rows]
+        known = np.column_stack((self._documents[rows], self._hard.documents[rows]))
+        return self._ranking(scores, self._columns, known, others, taught)
 
     def _tokens(self, tokens: Int, drawn: Ragged) -> Int:
         """Those of the batch and of some other documents."""
@@ -106,7 +115,7 @@ class Objective(TokenObjective):
 
 
 def _check(config: TrainConfig, one_token_a_term: bool) -> None:
-    """Refuse settings that contradict one another."""
+    """Refuse settings that do not go with the spelling."""
     by_term = {
         "train.loss = 'any_remaining'": (config.loss == "any_remaining", "train.loss=seq2seq"),
         "train.softmax = 'valid'": (config.softmax == "valid", "train.softmax=docid"),
@@ -118,15 +127,3 @@ def _check(config: TrainConfig, one_token_a_term: bool) -> None:
                 f"{what} needs one token a term, but terms are spelled by subwords; set "
                 f"model.spelling=word or {instead}."
             )
-    if config.other_documents and config.softmax == "full":
-        raise ConfigError(
-            f"train.other_documents = {config.other_documents} with train.softmax = 'full', "
-            "which is over all outputs; set train.softmax=docid or train.other_documents=0."
-        )
-    drawn = config.near_documents or config.hard_documents or config.ranking
-    if (drawn or config.softmax == "valid") and not config.other_documents:
-        raise ConfigError(
-            "train.softmax = 'valid', train.near_documents, train.hard_documents and train.ranking "
-            "are about documents drawn for a batch, but train.other_documents = 0; set "
-            "train.other_documents=256."
-        )

@@ -3,9 +3,13 @@
 What is found is put in order by how much a document means what the query is after (see
 `decode.rescore`). That can be learned as such: among the documents D' of a batch and some others
 
-    L = −log ( m(Q, D)^λ / Σ_{D'} m(Q, D')^λ ),   m(Q, D) = Σ_{t ∈ T(D)} ŵ_D(t) p(t | Q)^{1/u}.
+    L = −Σ_D τ(D) log ( m(Q, D)^λ / Σ_{D'} m(Q, D')^λ ),
 
-It takes no more than the first step's scores, which the loss of the terms needs anyway.
+    m(Q, D) = Σ_{t ∈ T(D)} ŵ_D(t) p(t | Q)^{1/u},
+
+where τ is 1 for the document that answers the query; or, in part, what a teacher says of it and of
+some others (see `mistaken`). It takes no more than the first step's scores, which the loss of the
+terms needs anyway.
 """
 
 import numpy as np
@@ -22,19 +26,37 @@ from tsgen.decode.rescore import FLATTENED
 class Ranking:
     """The loss of a batch."""
 
-    def __init__(self, constraint: PostingsConstraint, weight: float) -> None:
-        """`weight` is λ."""
-        self._constraint, self._weight = constraint, weight
+    def __init__(self, constraint: PostingsConstraint, weight: float, distil: float = 0.0) -> None:
+        """`weight` is λ, `distil` the teacher's part in τ."""
+        self._constraint, self._weight, self._distil = constraint, weight, distil
 
-    def __call__(self, scores: Tensor, columns: Int, targets: Int, others: Int) -> Tensor:
-        """The loss of queries with `scores` [B, S] in the first step, to be answered by the
-        documents `targets` [B] rather than by `others`; `columns` [V] are those of the scores."""
-        documents, right = np.unique(np.concatenate((targets, others)), return_inverse=True)
+    def __call__(
+        self,
+        scores: Tensor,
+        columns: Int,
+        known: Int,
+        others: Int,
+        taught: NDArray[np.float32] | None = None,
+    ) -> Tensor:
+        """The loss of queries with `scores` [B, S] in the first step, to be answered by the first
+        of the documents `known` [B, 1 + H] rather than by `others`, or as `taught` [B, 1 + H] by
+        all that are known; `columns` [V] are those of the scores."""
+        documents = np.unique(np.concatenate((known.ravel(), others)))
         shares = torch.from_numpy(self._shares(documents, columns, scores.shape[1]))
         flat = torch.exp(torch.log_softmax(scores, dim=-1) / FLATTENED)
         meant = torch.log(flat @ shares.to(scores.device).T)  # [B, D]
-        answers = torch.from_numpy(right[: len(targets)]).to(scores.device)
-        return functional.cross_entropy(self._weight * meant, answers)
+        right = self._right(np.searchsorted(documents, known), len(documents), taught)
+        return functional.cross_entropy(self._weight * meant, right.to(scores.device))
+
+    def _right(self, places: Int, documents: int, taught: NDArray[np.float32] | None) -> Tensor:
+        """τ [B, D] of all documents, those that are known at their places [B, 1 + H]; or just the
+        places of the answers [B]."""
+        if taught is None:
+            return torch.from_numpy(places[:, 0])
+        shares = self._distil * taught  # [B, 1 + H]
+        shares[:, 0] += 1 - self._distil
+        right = torch.zeros(len(places), documents)
+        return right.scatter_add_(1, torch.from_numpy(places), torch.from_numpy(shares))
 
     def _shares(self, documents: Int, columns: Int, symbols: int) -> NDArray[np.float32]:
         """[D, S] ŵ_D(t) of each document, at the columns of its terms."""

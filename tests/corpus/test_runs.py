@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tsgen.corpus.runs import read_msmarco, read_run, read_trec, write_msmarco, write_trec
 from tsgen.errors import DataError
-from tsgen.evaluate.runs import read_msmarco, read_run, read_trec, write_msmarco, write_trec
 from tsgen.records import Hit, Run
 
 RUN: Run = {
