@@ -114,6 +114,32 @@ def test_without_balanced_start_codes_are_not_all_used(
     assert len({row[0] for row in learned(still, tmp_path / "b", pairs)}) <= 3
 
 
+def test_each_position_starts_from_what_the_codes_before_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the first position learned would lead all rests to a few codes of the second."""
+    vectors = unit(200, 16, 1)
+    pairs = CodePairs(vectors, vectors, np.arange(200))
+
+    def prefixes(folder: Path) -> int:
+        train, calls = _codebooks._train, []
+
+        def first_only(*arguments: object) -> None:
+            if not calls:
+                train(*arguments)  # type: ignore[arg-type]
+            calls.append(1)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(_codebooks, "_train", first_only)
+            how = replace(HOW, epochs=40)
+            codes = learn_codes(pairs, positions=2, codes=14, how=how, seed=0, folder=folder)
+        return len({tuple(row) for row in codes})
+
+    afresh = prefixes(tmp_path / "a")
+    monkeypatch.setattr(Codebooks, "begin", lambda self: None)
+    assert afresh > 1.2 * prefixes(tmp_path / "b")
+
+
 def test_interrupted_learning_goes_on_to_the_same_codes(tmp_path: Path) -> None:
     short = replace(HOW, epochs=4)
     whole = learned(short, tmp_path / "whole")

@@ -60,10 +60,15 @@ class Codebooks(nn.Module):
     def __init__(self, width: int, positions: int, codes: int) -> None:
         super().__init__()
         self.books = nn.Parameter(torch.zeros(positions, codes, width))
-        last = nn.Linear(width, width)
-        nn.init.zeros_(last.weight)  # before training a state is the rest of its vector
-        nn.init.zeros_(last.bias)
-        self.net = nn.Sequential(nn.Linear(width, width), nn.GELU(), last)
+        self.last = nn.Linear(width, width)
+        self.net = nn.Sequential(nn.Linear(width, width), nn.GELU(), self.last)
+        self.begin()
+
+    def begin(self) -> None:
+        """Before a position is learned, a state is the rest of its vector, as a codebook starts
+        from it; what was learned for the positions before does not fit what they left."""
+        nn.init.zeros_(self.last.weight)
+        nn.init.zeros_(self.last.bias)
 
     def states(self, vectors: Tensor, codes: Tensor) -> Tensor:
         """[B, d] after codes [B, t]."""
@@ -126,6 +131,7 @@ def learn_codes(
 @torch.no_grad()
 def _start(model: Codebooks, pairs: CodePairs, known: Tensor, seed: int) -> None:
     """Diverse initialisation: the means of balanced clusters of what is still to be told."""
+    model.begin()
     position, size = known.shape[1], model.books.shape[1]
     vectors = model.tensor(pairs.documents)
     label = balanced_kmeans(model.states(vectors, known).cpu().numpy(), size, seed + position)
