@@ -140,9 +140,11 @@ def flat_index(vectors: Floats) -> Any:
 
 
 @torch.inference_mode()
-def document_vectors(model: DenseEncoder, texts: Sequence[str]) -> Floats:
-    """[D, d]."""
-    tokens = model.tokens(texts, model.config.document_tokens)
+def document_vectors(
+    model: DenseEncoder, texts: Sequence[str], longest: int | None = None
+) -> Floats:
+    """[D, d], of so many tokens at most; None: as many as a search looks at."""
+    tokens = model.tokens(texts, longest or model.config.document_tokens)
     return in_chunks(model.documents, tokens, "reading documents").float().cpu().numpy()
 
 

@@ -1,10 +1,10 @@
 """ANCE (Xiong et al., 2021): DPR that goes on with negatives which it finds itself.
 
 Round 0 is DPR's training on BM25's negatives (shared with `dpr` in the cache where their settings
-are the same). In each later round all documents are read with the last weights, each training
-query's negatives are drawn from the `depth` best documents that do not answer it, and training
-goes on. The paper refreshes its index beside the training, every few thousand steps; we do so
-between the rounds, so that the same seed gives the same weights.
+are the same). In each later round all documents are read with the last weights, as far as training
+reads them, each training query's negatives are drawn from the `depth` best documents that do not
+answer it, and training goes on. The paper refreshes its index beside the training, every few
+thousand steps; we do so between the rounds, so that the same seed gives the same weights.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def mine(depth: int, seed: int) -> Mine:
 
     def mined(model: BiEncoder, texts: Sequence[str], training: TrainingSet) -> TrainingSet:
         assert isinstance(model, DenseEncoder)
-        index = flat_index(document_vectors(model, texts))
+        index = flat_index(document_vectors(model, texts, model.config.training_tokens))
         asked = query_vectors(model, [pair.query for pair in training.pairs])
         most = max(len(documents) for documents in training.answers.values())
         _, found = index.search(asked, min(depth + most, len(texts)))

@@ -56,7 +56,8 @@ class FreshT5(DenseEncoder):
         asked = [queries[i] for i in chosen(len(queries))[:SAMPLE]]
         length = self.config.training_tokens or self.config.document_tokens
         found = in_chunks(self.documents, self.tokens(some, length), "looking at documents")
-        vectors = torch.cat((found, in_chunks(self.queries, self.tokens(asked, length))))
+        read = self.tokens(asked, self.config.query_tokens)
+        vectors = torch.cat((found, in_chunks(self.queries, read)))
         self.projection.weight.copy_(evened(torch.nn.functional.normalize(vectors, dim=-1)))
 
 

@@ -1,9 +1,9 @@
 """NCI (Wang et al., 2022): hierarchical codes that know their level, and a decoder that adapts.
 
-Identifiers are those of DSI, but a code's symbol says its level, too: (2, 5) is not (3, 5). The
-prefix-aware weight-adaptive decoder makes the output vectors of a step depend on the codes so far
-(`model.adaptive`, see `tsgen.model.adaptive`), because the fifth cluster inside one cluster has
-nothing to do with the fifth inside another.
+Identifiers are made like those of DSI, with k = c = 30, but a code's symbol says its level, too:
+(2, 5) is not (3, 5). The prefix-aware weight-adaptive decoder makes the output vectors of a step
+depend on the codes so far (`model.adaptive`, see `tsgen.model.adaptive`), because the fifth cluster
+inside one cluster has nothing to do with the fifth inside another.
 
 Deviations: the adapting net is one layer of attention over the prefix and a map of rank 64, instead
 of four layers and a whole matrix; no consistency loss between two dropouts; vectors, backbone and
@@ -29,8 +29,8 @@ from tsgen.retrieve.sequences import SequenceConfig, SequenceFit, register_seque
 class NCIConfig(SequenceConfig):
     """The sizes of the identifiers and of the adaptive decoder."""
 
-    clusters: int = Field(10, ge=2)  # k
-    leaf: int = Field(100, ge=1)  # c, at most
+    clusters: int = Field(30, ge=2)  # k
+    leaf: int = Field(30, ge=1)  # c, at most
     adaptive: int = Field(64, ge=0)  # the rank; 0: the decoder does not adapt
 
 
