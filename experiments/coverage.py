@@ -22,6 +22,7 @@ from tsgen.corpus.load import load
 from tsgen.docids.stage import TermsConfig, build_weights, term_sets, terms_config, weigh
 from tsgen.evaluate.coverage import coverage
 from tsgen.evaluate.tables import Column, Row, Table, to_json, to_markdown, to_rich
+from tsgen.terms.rank import rank
 from tsgen.terms.select import select
 from tsgen.terms.words import Splitter
 
@@ -69,10 +70,10 @@ def _rows(data: DataSet, options: Namespace) -> list[Row]:
 
 def _figures(data: DataSet, config: TermsConfig, options: Namespace) -> list[float]:
     """Coverage for each N, from one weighing pass."""
+    splitter = Splitter(config.words)
     with TemporaryDirectory() as folder:
         weights = build_weights(data, config, options.seed)
-        candidates = weigh(data, config, weights, Path(folder))
-    splitter = Splitter(config.words)
+        candidates = rank(weigh(data, weights, Path(folder)), splitter.key)
     chosen = (term_sets(candidates, select(candidates, n)) for n in (*options.n, ALL_WORDS))
     return [coverage(sets, data, options.split, splitter) for sets in chosen]
 

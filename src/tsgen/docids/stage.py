@@ -79,7 +79,7 @@ def select_terms(
         weights = build_weights(data, config, seed, cache)
         slow = weights_kind(config.weights).trains
         pieces = _weighed(data, resolved, weights, seed, cache) if slow else folder
-        weighed = _weigh(data, weights, pieces)
+        weighed = weigh(data, weights, pieces)
         splitter = Splitter(config.words)
         candidates = rank(weighed, splitter.key)
         (folder / KEPT).mkdir(exist_ok=True)
@@ -130,13 +130,13 @@ def _weighed(
     folder = (cache or cache_folder_of(data)) / f"weighed-{key[:12]}"
 
     def work(partial: Path) -> None:
-        _weigh(data, weights, partial)
+        weigh(data, weights, partial)
 
     stage(folder, work, kind="weighed", config=settings, inputs=inputs, seed=seed, keep_pieces=True)
     return folder
 
 
-def _weigh(data: DataSet, weights: Weights, folder: Path) -> Weighed:
+def weigh(data: DataSet, weights: Weights, folder: Path) -> Weighed:
     """Every document's words with their weights; `folder` keeps finished pieces."""
     size = sum(1 for _ in data.documents())
 
