@@ -25,7 +25,7 @@ from tsgen.retrieve.sequences import SequenceFit
         ("ultron", {"train": {"epochs": 20}}),  # of each stage
         ("ultron", {"ids": "pq", "groups": 3, "train": {"epochs": 20}}),
         ("se-dsi", {}),
-        ("nci", {"adaptive": 8}),
+        ("nci", {"adaptive": 8, "clusters": 4, "leaf": 4}),
         ("genret", {"epochs": 20}),
         ("pag", {}),
     ],
@@ -66,7 +66,7 @@ def test_position_aware_symbols(tmp_path: Path) -> None:
     data = write_thirty(tmp_path / "thirty")
     reasons = {}
     for name in ("dsi", "nci"):
-        retriever = fitted(name, data, tmp_path, epochs=0)
+        retriever = fitted(name, data, tmp_path, epochs=0, clusters=4, leaf=4)
         reasons[name] = [hit.reason.terms for hit in retriever.search(["a"], 5)[0] if hit.reason]
     assert all(":" not in code for terms in reasons["dsi"] for code in terms)
     levels = [[int(code.split(":")[0]) for code in terms] for terms in reasons["nci"]]

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from tiny_models import HF, PAIRS, PIECES, TINY, VALIDATION
 
 from tsgen.decode.search import search
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.errors import ConfigError
+from tsgen.model.mini import WEIGHTS_FILE
+from tsgen.model.shipped import tsgen_mini
 from tsgen.train.config import ModelConfig, SequenceTrainConfig
 from tsgen.train.generator import load_backbone
 from tsgen.train.loop import mean_reciprocal_rank
@@ -131,6 +134,18 @@ def test_only_the_small_decoder_adapts() -> None:
         ConfigError, match="adaptive = 8 with the backbone 'minilm'; expected 'mini"
     ):
         new_backbone(ModelConfig(backbone="minilm", adaptive=8), 0)
+
+
+def test_sequences_start_from_what_tsgen_mini_learned_but_its_symbols() -> None:
+    codes, pieces = new_backbone(ModelConfig(), 0, symbols=5), new_backbone(ModelConfig(), 0)
+    flat = new_backbone(ModelConfig(backbone="mini-flat"), 0, symbols=5)
+    saved = load_file(tsgen_mini() / WEIGHTS_FILE)
+    learned = [name for name in saved if name.startswith(("encoder.encoder.", "layers."))]
+    for name in learned:
+        assert torch.equal(codes.state_dict()[name], saved[name].float())
+        assert torch.equal(pieces.state_dict()[name], saved[name].float())
+    assert not torch.equal(flat.state_dict()[learned[0]], saved[learned[0]].float())
+    assert (codes.output_size, pieces.output_size) == (5, len(pieces.tokenizer))
 
 
 def test_schedule_by_share() -> None:

@@ -44,8 +44,13 @@ def learned_codes(
     queries = VectorReader().vectors([pair.query for pair in pairs], "reading queries")
     answers = np.array([pair.document for pair in pairs], np.int64)
     minutes = config.train.part(2 * config.positions).minutes
-    parts = config.retrieval, config.reconstruction, config.commitment
-    how = CodeTraining(config.epochs, minutes, config.train.batch_size, *parts)
+    how = CodeTraining(
+        config.epochs,
+        minutes,
+        retrieval=config.retrieval,
+        reconstruction=config.reconstruction,
+        commitment=config.commitment,
+    )
     codes = leaf_size(len(documents), config.codes, 2)
     known = CodePairs(documents, queries, answers)
     return learn_codes(known, config.positions, codes, how, seed, folder)

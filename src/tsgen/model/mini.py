@@ -111,6 +111,14 @@ class Mini(nn.Module):
         pieces = None if terms is None else word_pieces(tokenizer, terms)
         return cls(config, encoder, tokenizer, pieces).eval()
 
+    def start_from(self, folder: Path) -> None:
+        """Take over what `save` or `save_small` wrote of a backbone of these sizes but its symbols:
+        how it reads queries, and how it decides by them."""
+        saved = load_file(folder / WEIGHTS_FILE)
+        own = self.state_dict()
+        taken = {name: saved[name] for name in own.keys() & saved.keys() - {*PIECES}}
+        self.load_state_dict(own | taken)
+
     @property
     def spelling(self) -> str:
         """`word` or `subword`."""

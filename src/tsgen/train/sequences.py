@@ -14,6 +14,7 @@ from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.errors import ConfigError
 from tsgen.model.mini import Mini
 from tsgen.model.pretrained import load_pretrained
+from tsgen.model.shipped import tsgen_mini
 from tsgen.train.config import MINI, MINI_FLAT, ModelConfig, SequenceTrainConfig
 from tsgen.train.examples import Validation
 from tsgen.train.generator import TrainableBackbone, load_backbone
@@ -56,12 +57,16 @@ class SequenceGenerator:
 def new_backbone(config: ModelConfig, seed: int, symbols: int | None = None) -> TrainableBackbone:
     """An untrained backbone that writes its tokenizer's pieces, or so many symbols of their own.
 
-    `mini` was trained to write sets of whole words, so it becomes `mini-flat` of the same sizes.
+    `mini` was trained to write sets of whole words: here it starts from what it learned of reading
+    queries and of deciding by them, with other symbols to write, one after the other.
     """
     torch.manual_seed(seed)
     if config.backbone in (MINI, MINI_FLAT):
         fixed = {"spelling": "subword", "decoder": "sequence", "free_symbols": symbols}
-        return Mini.create(config.own_sizes().model_copy(update=fixed))
+        backbone = Mini.create(config.own_sizes().model_copy(update=fixed))
+        if config.backbone == MINI:
+            backbone.start_from(tsgen_mini())
+        return backbone
     if config.adaptive is not None:
         raise ConfigError(
             f"model.adaptive = {config.adaptive} with the backbone {config.backbone!r}; expected "
