@@ -1,15 +1,13 @@
 """Discrete codes that are learned position by position, as GenRet's document tokenizer does.
 
-A document's state at position t is made of its vector less what its codes so far say; its code is
-the nearest entry of the codebook of t. A codebook starts from balanced clusters of the states, so
-that all codes are in use, and is trained together with what makes the states by
+A document's state at position t is made of its vector less what its codes so far, fixed by then,
+say; its code is the nearest entry of the codebook of t. A codebook starts from balanced clusters of
+the states, so that all codes are in use, and is trained together with what makes the states by
 
 - retrieval: a query is nearer to its document's state than to those of the batch's other documents,
   and tells its document's code;
 - reconstruction: the entries of a document's codes tell its vector from those of the others;
 - commitment: a state stays near its entry.
-
-Codes of the positions before are fixed by then.
 """
 
 from collections.abc import Callable
@@ -65,10 +63,9 @@ class Codebooks(nn.Module):
         self.begin()
 
     def begin(self) -> None:
-        """Before a position is learned, a state is the rest of its vector, as a codebook starts
-        from it; what was learned for the positions before does not fit what they left."""
-        nn.init.zeros_(self.last.weight)
-        nn.init.zeros_(self.last.bias)
+        """A state is the rest of its vector again, from which each position's codebook starts."""
+        for weights in self.last.parameters():
+            nn.init.zeros_(weights)
 
     def states(self, vectors: Tensor, codes: Tensor) -> Tensor:
         """[B, d] after codes [B, t]."""
@@ -103,9 +100,8 @@ class Codebooks(nn.Module):
         told = normalize(self.told(torch.cat((codes, code[:, None]), dim=1)), dim=-1)
         alike = told @ normalize(documents, dim=-1).T / TEMPERATURE
         telling = cross_entropy(alike.masked_fill(others, -torch.inf), right)
-        parts = retrieval, telling, cross_entropy(own, code)
-        weights = how.retrieval, how.reconstruction, how.commitment
-        return torch.stack([w * part for w, part in zip(weights, parts, strict=True)]).sum()
+        both = how.retrieval * retrieval + how.reconstruction * telling
+        return both + how.commitment * cross_entropy(own, code)
 
 
 def learn_codes(
@@ -144,10 +140,10 @@ def _train(
     model: Codebooks, pairs: CodePairs, known: Tensor, how: CodeTraining, seed: int, folder: Path
 ) -> None:
     per_epoch = -(-len(pairs.answers) // how.batch_size)
-    learned = [{"params": list(model.parameters()), "lr": RATE, "peak": RATE}]
+    learned = [{"params": list(model.parameters()), "peak": RATE}]
     loop = TrainingLoop(
         model,
-        torch.optim.AdamW(learned, weight_decay=0.0),
+        torch.optim.AdamW(learned, RATE, weight_decay=0.0),
         steps=per_epoch * how.epochs,
         warm_up=0.05,
         validate_every=max(per_epoch, 20),
@@ -165,8 +161,7 @@ def _losses(
 ) -> Callable[[int], Tensor]:
     """The loss of each step, from (seed, step) alone. A batch has several pairs of each prefix that
     is in it: what tells these apart is what the next code has to say."""
-    prefixes = known.cpu().numpy()[pairs.answers]  # [P, t]
-    group = np.unique(prefixes, axis=0, return_inverse=True)[1].reshape(-1)
+    group = np.unique(known.cpu()[pairs.answers], axis=0, return_inverse=True)[1].reshape(-1)  # [P]
     order, sizes = np.argsort(group, kind="stable"), np.bincount(group)
     starts, drawn = np.cumsum(sizes) - sizes, -(-how.batch_size // ALIKE)
 
@@ -185,8 +180,7 @@ def _losses(
 @torch.no_grad()
 def _assigned(model: Codebooks, vectors: Floats, known: Tensor) -> Tensor:
     """[D] the next code of each document."""
-    states = model.states(model.tensor(vectors), known)
-    return model.scores(states, known.shape[1]).argmax(dim=-1)
+    return model.scores(model.states(model.tensor(vectors), known), known.shape[1]).argmax(dim=-1)
 
 
 @torch.no_grad()
@@ -203,4 +197,4 @@ def _figure(model: Codebooks, pairs: CodePairs, known: Tensor) -> float:
 def _entropy(codes: Tensor) -> float:
     """Of the rows [D, t]."""
     share = np.unique(codes.cpu().numpy(), axis=0, return_counts=True)[1] / len(codes)
-    return float(-(share * np.log(share)).sum())
+    return float(-(share @ np.log(share)))

@@ -63,10 +63,10 @@ def new_backbone(config: ModelConfig, seed: int, symbols: int | None = None) -> 
     torch.manual_seed(seed)
     if config.backbone in (MINI, MINI_FLAT):
         fixed = {"spelling": "subword", "decoder": "sequence", "free_symbols": symbols}
-        backbone = Mini.create(config.own_sizes().model_copy(update=fixed))
+        small = Mini.create(config.own_sizes().model_copy(update=fixed))
         if config.backbone == MINI:
-            backbone.start_from(tsgen_mini())
-        return backbone
+            small.start_from(tsgen_mini())
+        return small
     if config.adaptive is not None:
         raise ConfigError(
             f"model.adaptive = {config.adaptive} with the backbone {config.backbone!r}; expected "
