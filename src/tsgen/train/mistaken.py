@@ -99,8 +99,8 @@ def _by_prior(
 
 def _by_run(path: Path, data: DataSet, numbers: Mapping[str, int]) -> dict[str, dict[int, float]]:
     """The text of each training query → its hits, best first, with their scores."""
-    run, queries = read_run(path), data.queries()
-    known = {queries[id].text: hits for id, hits in run.items() if id in data.judgments("train")}
+    run, queries, asked = read_run(path), data.queries(), data.judgments("train")
+    known = {queries[id].text: hits for id, hits in run.items() if id in asked}
     if not known:
         raise DataError(
             f"{path}: none of its {len(run):,} queries is a training query of {data.name}; "
