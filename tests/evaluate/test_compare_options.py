@@ -74,9 +74,10 @@ def folder(tmp_path: Path) -> Path:
     return write_beir(tmp_path / "animals", ANIMALS, QUERIES, train=train, test=test)
 
 
-def test_all_is_every_system_with_bm25_first() -> None:
+def test_all_is_every_system_in_the_order_of_the_paper() -> None:
     listed = list(dict.fromkeys(module._listed(["toy", "all"])))
-    assert listed[:2] == ["toy", "bm25"]
+    assert listed[:4] == ["toy", "bm25", "unicoil", "spladev2"]
+    assert listed[-1] == "tsgen"
     aside = {"weigher", "bm25-terms", "tsgen-mini", "hybrid"}
     assert set(listed) == set(system_names()) - aside
 

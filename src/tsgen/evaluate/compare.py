@@ -19,7 +19,12 @@ from tsgen.evaluate.metrics import evaluate_groups
 from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.registry import System, check_tables, system, system_names
 
-ALL, FIRST = "all", "bm25"
+ALL = "all"
+PAPER = (
+    *("bm25", "unicoil", "spladev2", "dpr", "ance", "gtr"),
+    *("dsi", "nci", "genre", "ultron", "seal", "minder", "genret"),
+)  # as its tables list them
+LAST = "tsgen"
 
 
 def compare(
@@ -75,10 +80,12 @@ def _with_settings(
 
 
 def _listed(names: Sequence[str]) -> Iterator[str]:
-    """The names, with `all` standing for those of the paper's tables and like them, BM25 first."""
+    """The names, with `all` standing for those of the paper's tables, in its order, and like them;
+    TSGen last."""
     for name in names:
         if name == ALL:
-            yield from (FIRST, *(name for name in system_names() if not system(name).aside))
+            known = [name for name in system_names() if not system(name).aside]
+            yield from (*PAPER, *(name for name in known if name not in (*PAPER, LAST)), LAST)
         else:
             yield name
 

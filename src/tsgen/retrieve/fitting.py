@@ -7,7 +7,7 @@ what is done is not done again, and what was interrupted goes on.
 import shutil
 from pathlib import Path
 
-from tsgen.artifact import hash_file, stage
+from tsgen.artifact import stage
 from tsgen.corpus.dataset import (
     DataSet,
     cache_folder_of,
@@ -23,7 +23,7 @@ from tsgen.terms.learned import LearnedConfig, trained_weigher
 from tsgen.terms.words import Splitter
 from tsgen.train.config import PairsConfig
 from tsgen.train.generator import Generator, require_backbone
-from tsgen.train.iterate import MODEL, GeneratorConfig, train_generator
+from tsgen.train.iterate import MODEL, GeneratorConfig, files_read, train_generator
 from tsgen.training_loop import CURVE
 from tsgen.write.stage import QUERIES, make_queries
 
@@ -34,11 +34,8 @@ def fit_engine(
     data: DataSet, config: EngineConfig, out: Path, seed: int = 0, cache: Path | None = None
 ) -> None:
     """Make the engine `out` from a data set, unless it was made from the same inputs."""
-    inputs = _inputs(data)
-    if config.train.pairs.queries is not None:
-        inputs["queries"] = hash_file(Path(config.train.pairs.queries))
-    if config.train.run is not None:
-        inputs["mistaken"] = hash_file(config.train.run)
+    inputs = {"documents": data.fingerprint} | judged_inputs(data, "train", "dev")
+    inputs |= files_read(config.train)
 
     def work(folder: Path) -> None:
         make_engine(data, config, seed, folder, cache_folder_of(data, cache))
@@ -95,7 +92,3 @@ def _pairs(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> Pairs
         )
     made = make_queries(data, config.queries, seed, cache)
     return pairs.model_copy(update={"queries": str(made / QUERIES)})
-
-
-def _inputs(data: DataSet) -> dict[str, str]:
-    return {"documents": data.fingerprint} | judged_inputs(data, "train", "dev")

@@ -51,11 +51,7 @@ def train_generator(
 ) -> list[Path]:
     """The folders in `cache` of all iterations on the term sets in `terms`; makes those missing."""
     inputs = {"terms": read_manifest(terms).key, "documents": data.fingerprint}
-    inputs |= judged_inputs(data, "train", "dev")
-    if config.train.pairs.queries is not None:
-        inputs["queries"] = hash_file(Path(config.train.pairs.queries))
-    if config.train.run is not None:
-        inputs["mistaken"] = hash_file(config.train.run)
+    inputs |= judged_inputs(data, "train", "dev") | files_read(config.train)
     if config.model.backbone == MINI:
         inputs["tsgen-mini"] = weights_hash()
     folders: list[Path] = []
@@ -66,6 +62,13 @@ def train_generator(
         folders.append(iteration.make(inputs, cache))
         inputs["previous"] = read_manifest(folders[-1]).key
     return folders
+
+
+def files_read(config: TrainConfig) -> dict[str, str]:
+    """Hashes of the files that the settings name: queries to learn from, and a teacher's run."""
+    queries, run = config.pairs.queries, config.run
+    files = {"queries": queries and Path(queries), "mistaken": run}
+    return {name: hash_file(path) for name, path in files.items() if path}
 
 
 def best_figure(iteration: Path) -> float:
