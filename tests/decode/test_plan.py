@@ -59,10 +59,12 @@ def test_the_prior_that_counts_weights() -> None:
     logits = backbone.row("q", ()).astype(np.float64)
     p = dict(zip(sets.vocabulary, np.exp(logits) / np.exp(logits).sum(), strict=True))
     u = 1 / FLATTENED
-    meant = {0: 0.75 * p["x"] ** u + 0.25 * p["y"] ** u, 1: (p["z"] ** u + p["x"] ** u) / 2}
+    sums = {0: 0.75 * p["x"] ** u + 0.25 * p["y"] ** u, 1: (p["z"] ** u + p["x"] ** u) / 2}
     (found,) = search_by_prior(backbone, constraint, ["q"], 2, DecodeConfig(prior="meant"))
-    assert {hit.document: hit.score for hit in found} == pytest.approx(meant)
-    assert [hit.document for hit in found] == sorted(meant, key=lambda d: -meant[d])
+    assert {hit.document: hit.score for hit in found} == pytest.approx(
+        {document: np.log(value) for document, value in sums.items()}, rel=1e-5
+    )
+    assert [hit.document for hit in found] == sorted(sums, key=lambda d: -sums[d])
     with pytest.raises(ConfigError, match=r"'meant'.*set decode.prior=matched"):
         search(backbone, constraint, ["q"], 2, DecodeConfig(prior="meant", look_ahead=1.0))
 

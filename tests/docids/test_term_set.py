@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ArtifactError
 from tsgen.records import TermSet
+from tsgen.terms.words import WordsConfig
 
 RECORDS = [
     TermSet("d1", ("white", "bread"), (2.0, 0.5)),
@@ -31,6 +32,17 @@ def test_terms_are_numbered_in_order_of_spelling(sets: TermSets) -> None:
     assert sets.terms(1).tolist() == [3, 0, 1]
     assert (sets.term_id("rye"), sets.term(3)) == (3, "rye")
     assert sets.term_id("toast") is None
+
+
+def test_how_words_were_split_is_kept(tmp_path: Path) -> None:
+    whole = TermSets.of(RECORDS)
+    whole.words = WordsConfig(stem="none")
+    whole.save(tmp_path)
+    kept = TermSets.load(tmp_path)
+    assert kept.words == whole.words
+    assert kept.asked("rye breads, eggs").tolist() == [3]
+    (tmp_path / "words.json").unlink()  # as sets were written before
+    assert TermSets.load(tmp_path).asked("rye breads, eggs").tolist() == [3, 0, 2]
 
 
 def test_postings_are_the_documents_of_a_term(sets: TermSets) -> None:

@@ -68,3 +68,12 @@ def test_a_teacher_shares_what_is_right() -> None:
     constraint = PostingsConstraint(SETS, words(3))
     both = Ranking(constraint, 2.0, distil=0.5)(scores, columns, known, others, taught)
     assert float(both) == pytest.approx(0.7 * apart[0] + 0.3 * apart[1], abs=1e-5)
+
+
+def test_the_querys_own_words_count_from_the_start() -> None:
+    constraint, others = PostingsConstraint(SETS, words(3)), np.array([0, 1, 2])
+    known, queries = np.array([[0]]), ["the bark of a tree"]
+    flat = torch.zeros(1, 3)
+    loss = Ranking(constraint, 2.0, overlap=3.0)(flat, COLUMNS, known, others, None, queries)
+    same = np.exp(3.0 * np.log(1 + 1.5 / 2.5))  # two of three documents have `bark`
+    assert float(loss) == pytest.approx(-np.log(same / (2 * same + 1)), abs=1e-5)

@@ -5,6 +5,7 @@ queries reach it in whatever order. V is written down only where Y is small. Whe
 every term is valid, so the search is offered all terms and asks `leads` about the best ones.
 """
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -60,6 +61,7 @@ class PostingsConstraint:
         self._offsets = fixed(sets.doc_offsets, np.int64)
         self._terms = fixed(sets.doc_terms, np.int32)
         self._weights: NDArray[np.floating] | None = getattr(sets, "doc_weights", None)
+        self._asked: Callable[[str], Int32] | None = getattr(sets, "asked", None)
         self._spelled = fixed(spelling.offsets, np.int64), fixed(spelling.tokens, np.int32)
         self._rank_of = fixed(spelling.rank_of, np.int32)
         self._ranked = bool(np.all(self._rank_of == np.arange(len(spelling))))
@@ -99,6 +101,10 @@ class PostingsConstraint:
     def shares(self) -> NDArray[np.float32]:
         """Beside the terms of `term_sets`: each document's weights with sum 1."""
         return shares_of(self._offsets, self._weights)
+
+    def asked(self, query: str) -> Int32:
+        """The terms that are words of a query; none, if the sets do not know their words."""
+        return np.empty(0, np.int32) if self._asked is None else self._asked(query)
 
     @cached_property
     def alphabet(self) -> Int32:

@@ -57,6 +57,10 @@ class DecodeConfig(StageConfig):
     """λ: how much the weights of a document's terms count when what was found is put in order (see
     `rescore`); 0: not at all, as in the paper. Needs term sets."""
 
+    overlap: float = Field(0.0, ge=0, exclude_if=unset)
+    """μ: how much the query's own words among a document's terms count in that order, and in the
+    prior `meant` (see `overlap`); 0: not at all, as in the paper. Needs term sets."""
+
     prior: Literal["mean", "sum", "matched", "meant"] = "matched"
     """How the set prior adds up a document's terms (see `plan`)."""
 
@@ -69,6 +73,11 @@ class DecodeConfig(StageConfig):
     def planned(self) -> bool:
         """Whether the set prior has a part in the search."""
         return bool(self.pool or self.fill or self.look_ahead)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether what was found is put in another order."""
+        return bool(self.rescore or self.overlap)
 
     def with_beam(self, beam: int | None) -> Self:
         """The same settings with another beam, if one is given."""

@@ -5,7 +5,8 @@ One decoder step gives log p of every term; a document's prior adds up its terms
 - `sum`: Σ log p(t), the likelihood of the set if terms were drawn independently
 - `matched`: Σ log(1 + max(0, log p(t) + log V)), which counts only terms that are likelier than one
   of V equally likely outputs, so that unmatched terms do not drown the matched ones;
-- `meant`: Σ ŵ_D(t) p(t)^{1/u}, in which heavy terms count more (see `rescore`).
+- `meant`: log Σ ŵ_D(t) p(t)^{1/u}, in which heavy terms count more (see `rescore`), and the
+  query's own words as much as in the order of what is found (see `overlap`).
 
 A term of several tokens has the mean log p of its tokens, without the terminator that all terms end
 with. The prior ranks documents by itself, limits a search to the best documents (a pool), or tells
@@ -113,8 +114,15 @@ def plan(
     return plan_of(log_probs, constraint, backbone.output_size, how)
 
 
-def plan_of(terms: Float32, constraint: PostingsConstraint, outputs: int, how: str) -> Plan:
-    """The prior from log p of every term [Q, T] in the first step, for a model of V `outputs`."""
+def plan_of(
+    terms: Float32,
+    constraint: PostingsConstraint,
+    outputs: int,
+    how: str,
+    overlap: Float32 | None = None,
+) -> Plan:
+    """The prior from log p of every term [Q, T] in the first step, for a model of V `outputs`; with
+    `meant`, and `overlap` [Q, D]."""
     if how == "matched":
         terms = np.log1p(np.maximum(0, terms + np.log(outputs))).astype(np.float32)
     elif how == "meant":
@@ -122,6 +130,8 @@ def plan_of(terms: Float32, constraint: PostingsConstraint, outputs: int, how: s
     sets = constraint.term_sets
     shares = constraint.shares if how == "meant" else np.ones(len(sets.values), np.float32)
     sums = _sums(sets.offsets, sets.values, shares, np.ascontiguousarray(terms.T))
+    if how == "meant":
+        sums = np.log(sums) if overlap is None else np.log(sums) + overlap
     return Plan(constraint, terms, sums, how)
 
 

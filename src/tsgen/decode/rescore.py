@@ -6,7 +6,8 @@ that on a cinnamon from there are equally good. The weights that chose the terms
     score(D) = log p(D | Q) + λ log Σ_{t ∈ T(D)} ŵ_D(t) p(t | Q)^{1/u},
 
 where ŵ_D are the document's weights with sum 1 (equal ones, if none were kept), p(t | Q) is that of
-the first step, and u flattens it, so that a second and a third word of the query count, too.
+the first step, and u flattens it, so that a second and a third word of the query count, too. What
+the query's own words say (see `overlap`) may be added.
 """
 
 from collections.abc import Sequence
@@ -27,15 +28,18 @@ def rescore(
     log_probs: NDArray[np.float32],
     constraint: PostingsConstraint,
     weight: float,
+    added: NDArray[np.float32] | None = None,
 ) -> list[Found]:
     """The documents of one query with their new scores, best first; ties by document order.
 
-    `log_probs` [T] are log p(t | Q) of all terms; `weight` is λ.
+    `log_probs` [T] are log p(t | Q) of all terms; `weight` is λ; `added` [C] is for all documents.
     """
-    scored = [
-        replace(one, score=one.score + weight * _meant(one.document, log_probs, constraint))
-        for one in found
-    ]
+
+    def more(document: int) -> float:
+        meant = weight * _meant(document, log_probs, constraint) if weight else 0.0
+        return meant if added is None else meant + float(added[document])
+
+    scored = [replace(one, score=one.score + more(one.document)) for one in found]
     return sorted(scored, key=lambda one: (-one.score, one.document))
 
 

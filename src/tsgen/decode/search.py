@@ -1,10 +1,11 @@
 """The front door: queries in, documents out."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from tsgen.constrain.constraint import Constraint, Ragged
 from tsgen.constrain.postings import PostingsConstraint
@@ -13,7 +14,8 @@ from tsgen.decode.config import DecodeConfig
 from tsgen.decode.fill import fill, with_reason
 from tsgen.decode.found import Found
 from tsgen.decode.moment import Observer
-from tsgen.decode.plan import plan, plan_of, rank_by_prior, term_log_probs
+from tsgen.decode.overlap import overlaps
+from tsgen.decode.plan import Float32, Plan, plan_of, rank_by_prior, term_log_probs
 from tsgen.decode.rescore import DEPTH, rescore
 from tsgen.decode.score import Scorer
 from tsgen.errors import ConfigError
@@ -47,47 +49,83 @@ def search(
     answers: list[list[Found]] = []
     for start in range(0, len(queries), config.batch):
         together = queries[start : start + config.batch]
-        depth = max(k, DEPTH) if config.rescore else k
+        depth = max(k, DEPTH) if config.ordered else k
         beam = Beam(backbone, valid, scorer, together, depth, config, observer)
         own = None if pool is None else _own(valid, pool, start, len(together))
         if planner is not None:
             answers += beam.run(own, planner(together))
-        elif config.planned or config.rescore:
+        elif config.planned or config.ordered:
             sets = _term_sets(valid if config.planned else constraint)
             if not sets.documents:
                 return [[] for _ in queries]
-            first = term_log_probs(backbone, sets, beam.start.hidden)
-            answers += _planned(beam, sets, first, own, k, config, backbone.output_size)
+            first = _First.of(backbone, sets, beam.start.hidden, together, config)
+            answers += _planned(beam, sets, first, own, k, config)
         else:
             answers += beam.run(own)
     return answers
 
 
+@dataclass(frozen=True, slots=True)
+class _First:
+    """What is known of some queries after the first step."""
+
+    outputs: int  # of the model
+    log_probs: Float32  # [Q, T] of all terms
+    overlap: Float32 | None  # [Q, D] μ times o of all documents, if it counts
+
+    @classmethod
+    def of(
+        cls,
+        backbone: Backbone,
+        sets: PostingsConstraint,
+        hidden: torch.Tensor,
+        queries: Sequence[str],
+        config: DecodeConfig,
+    ) -> Self:
+        """From the hidden states [Q, d] that predict the first tokens."""
+        overlap = config.overlap * overlaps(sets, queries) if config.overlap else None
+        return cls(backbone.output_size, term_log_probs(backbone, sets, hidden), overlap)
+
+    def plan(self, sets: PostingsConstraint, config: DecodeConfig) -> Plan:
+        """The prior; the overlap has the same part in it as in the order of what is found."""
+        overlap = self.overlap
+        if overlap is not None and config.rescore:
+            overlap = overlap / config.rescore
+        return plan_of(self.log_probs, sets, self.outputs, config.prior, overlap)
+
+    def ordered(
+        self, found: Sequence[Sequence[Found]], sets: PostingsConstraint, config: DecodeConfig
+    ) -> list[list[Found]]:
+        """What was found for each query in the order that the settings ask for."""
+        added = [None] * len(found) if self.overlap is None else self.overlap
+        parts = zip(found, self.log_probs, added, strict=True)
+        return [rescore(hits, p, sets, config.rescore, more) for hits, p, more in parts]
+
+
 def _planned(
     beam: Beam,
     sets: PostingsConstraint,
-    first: NDArray[np.float32],
+    first: _First,
     own: Ragged | None,
     k: int,
     config: DecodeConfig,
-    outputs: int,
 ) -> list[list[Found]]:
-    """The search, planned, filled and put in order by the first step's log p of all terms [Q, T],
-    as far as wanted."""
+    """The search, planned, filled and put in order by what the first step says, as far as
+    wanted."""
     if not config.planned:
         found = beam.run(own)
     else:
-        prior = plan_of(first, sets, outputs, config.prior)
+        prior = first.plan(sets, config)
         inside = prior.pool(config.pool) if config.pool and own is None else own
         found = beam.run(inside, prior.look_ahead(config.look_ahead) if config.look_ahead else None)
         if config.fill:
             best = prior.ranked(config.fill, own)
             found = [fill(hits, *one) for hits, one in zip(found, best, strict=True)]
-    if config.rescore:
-        found = [rescore(*one, sets, config.rescore) for one in zip(found, first, strict=True)]
+    if config.ordered:
+        found = first.ordered(found, sets, config)
     return [
         [with_reason(hit, row, sets) for hit in hits[:k]]
-        for hits, row in zip(found, first, strict=True)
+        for hits, row in zip(found, first.log_probs, strict=True)
     ]
 
 
@@ -103,8 +141,10 @@ def search_by_prior(
     config = config or DecodeConfig()
     answers: list[list[Found]] = []
     for start in range(0, len(queries), config.batch):
-        _, _, hidden = backbone.encode(queries[start : start + config.batch])
-        answers += rank_by_prior(plan(backbone, constraint, hidden, config.prior), k)
+        together = queries[start : start + config.batch]
+        _, _, hidden = backbone.encode(together)
+        first = _First.of(backbone, constraint, hidden, together, config)
+        answers += rank_by_prior(first.plan(constraint, config), k)
     return answers
 
 
@@ -118,7 +158,7 @@ def _own(constraint: Constraint, pool: Ragged, start: int, size: int) -> Ragged:
 def _term_sets(constraint: Constraint) -> PostingsConstraint:
     if not isinstance(constraint, PostingsConstraint):
         raise ConfigError(
-            "`pool`, `fill`, `look_ahead`, `rescore` and `in_order` need term sets, these "
-            "identifiers are sequences: set all to 0"
+            "`pool`, `fill`, `look_ahead`, `rescore`, `overlap` and `in_order` need term sets, "
+            "these identifiers are sequences: set all to 0"
         )
     return constraint

@@ -75,6 +75,7 @@ class Merger:
         number[used] = np.arange(len(used), dtype=np.int32)
         documents = base.documents.take(kept).followed_by(Strings.pack(row.id for row in rows))
         sets = _term_sets(documents, vocabulary, sizes, number[terms], weights)
+        sets.words, sets.lookup = base.words, base.lookup.with_terms(self._new)
         return Merged(sets, used)
 
     def _number_of(self, term: str) -> int:

@@ -88,7 +88,7 @@ def select_terms(
         if config.n == ASKED:
             n = asked_n(data, candidates, splitter)
         selection = select(candidates, n)
-        _write(term_sets(candidates, selection), selection, folder)
+        _write(term_sets(candidates, selection, config.words), selection, folder)
         remove_pieces(folder)
 
     inputs = terms_inputs(data, config)
@@ -165,10 +165,12 @@ def kept_weights(folder: Path, config: TermsConfig) -> tuple[Weights, int]:
     return kind.load(folder, Splitter(config.words), options), summary(folder)["n"]
 
 
-def term_sets(candidates: Candidates, selection: Selection) -> TermSets:
+def term_sets(
+    candidates: Candidates, selection: Selection, words: WordsConfig | None = None
+) -> TermSets:
     """What was selected, with the postings."""
     chosen = selection.offsets, selection.terms, selection.weights
-    return TermSets.build(candidates.document_ids, candidates.spellings, *chosen)
+    return TermSets.build(candidates.document_ids, candidates.spellings, *chosen, words)
 
 
 def open_term_sets(folder: Path) -> TermSets:

@@ -1,19 +1,24 @@
 """Term sets as DocIDs: T(D) of every document and its inverse, the postings Φ, as mapped arrays."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import orjson
 from numba import njit
 from numpy.typing import NDArray
 
 from tsgen.records import TermSet
 from tsgen.terms.arrays import load_array, offsets_of, save_array, smallest_offsets
+from tsgen.terms.lookup import Lookup
 from tsgen.terms.strings import Offsets, Strings
+from tsgen.terms.words import Splitter, WordsConfig
 
 ARRAYS = ("doc_offsets", "doc_terms", "post_offsets", "post_docs")
 WEIGHTS = "doc_weights"
+WORDS = "words.json"
 
 
 class TermSets:
@@ -33,7 +38,9 @@ class TermSets:
         post_offsets: Offsets,
         post_docs: NDArray[np.int32],
         doc_weights: NDArray[np.float16] | None = None,
+        words: WordsConfig | None = None,
     ) -> None:
+        """`words` is how texts were split into what terms are chosen from."""
         self.documents = documents
         self.vocabulary = vocabulary
         self.doc_offsets = doc_offsets  # [D + 1]
@@ -41,6 +48,7 @@ class TermSets:
         self.post_offsets = post_offsets  # [V + 1]
         self.post_docs = post_docs  # [E]
         self.doc_weights = doc_weights  # [E]
+        self.words = words or WordsConfig()
 
     @classmethod
     def build(
@@ -50,6 +58,7 @@ class TermSets:
         offsets: NDArray[np.int64],
         terms: NDArray[np.int32],
         weights: NDArray[np.float32] | None = None,
+        words: WordsConfig | None = None,
     ) -> Self:
         """From sets over any list of distinct spellings; those that no set uses are dropped."""
         used = np.flatnonzero(np.bincount(terms, minlength=len(spellings)))
@@ -66,6 +75,7 @@ class TermSets:
             post_offsets,
             invert(doc_offsets, doc_terms, post_offsets),
             None if weights is None else weights.astype(np.float16),
+            words,
         )
 
     @classmethod
@@ -114,6 +124,16 @@ class TermSets:
         """Φ(t): the documents that have a term, ascending."""
         return self.post_docs[self.post_offsets[term] : self.post_offsets[term + 1]]
 
+    @cached_property
+    def lookup(self) -> Lookup:
+        """Which terms the words of a query are."""
+        return Lookup(Splitter(self.words), self.vocabulary)
+
+    def asked(self, query: str) -> NDArray[np.int32]:
+        """The numbers of the terms that are words of a query."""
+        found = map(self.vocabulary.find, self.lookup(query))
+        return np.array([term for term in found if term is not None], np.int32)
+
     def nbytes(self) -> dict[str, int]:
         """The size of every part in memory, when all of it is read."""
         sizes = {name: int(getattr(self, name).nbytes) for name in ARRAYS}
@@ -128,6 +148,7 @@ class TermSets:
         self.documents.save(folder, "documents")
         if self.doc_weights is not None:
             save_array(folder, WEIGHTS, self.doc_weights)
+        (folder / WORDS).write_bytes(orjson.dumps(self.words.model_dump(mode="json")))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -136,7 +157,9 @@ class TermSets:
         if (folder / f"{WEIGHTS}.npy").exists():
             arrays[WEIGHTS] = load_array(folder, WEIGHTS)
         strings = Strings.load(folder, "documents"), Strings.load(folder, "vocabulary")
-        return cls(*strings, **arrays)
+        path = folder / WORDS  # sets that were written before it was kept are without
+        words = WordsConfig.from_mapping(orjson.loads(path.read_bytes())) if path.exists() else None
+        return cls(*strings, **arrays, words=words)
 
 
 @njit(cache=True)

@@ -54,7 +54,7 @@ def engine_schemes(engine: Engine, beam: int | None = None) -> list[Scheme]:
 def _plain(config: DecodeConfig, beam: int | None) -> DecodeConfig:
     """The search without what only sets have (prior, rescoring) and without the early stop: what
     is lost is lost to better hypotheses in the beam."""
-    off = {"pool": 0, "fill": 0, "look_ahead": 0.0, "rescore": 0.0}
+    off = {"pool": 0, "fill": 0, "look_ahead": 0.0, "rescore": 0.0, "overlap": 0.0}
     return config.with_beam(beam).model_copy(update=off | {"in_order": False, "early_stop": False})
 
 

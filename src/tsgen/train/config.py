@@ -137,6 +137,10 @@ class TrainConfig(TrainingConfig):
     by λ times what `decode.rescore` counts (see `ranking`); 0: that is not trained, as in the
     paper. Needs the `word` spelling and `other_documents`."""
 
+    overlap: float = Field(0.0, ge=0, exclude_if=unset)
+    """μ: how much the query's own words count in that ranking, as in `decode.overlap`, so that the
+    model learns what these do not say."""
+
     first_tokens: int = Field(0, ge=0)
     """Only so many tokens of each target are learned; 0: all. A search over valid terms asks for no
     more once one document is left, which takes few terms."""
@@ -157,6 +161,11 @@ class TrainConfig(TrainingConfig):
                 "train.softmax = 'valid', train.near_documents, train.hard_documents and "
                 "train.ranking are about documents drawn for a batch, but train.other_documents = "
                 "0; set train.other_documents=256"
+            )
+        if self.overlap and not self.ranking:
+            raise ValueError(
+                f"train.overlap = {self.overlap} has a part in the ranking of documents, but "
+                "train.ranking = 0; set train.ranking=8 or train.overlap=0"
             )
         if self.distil and not (self.run and self.hard_documents and self.ranking):
             raise ValueError(

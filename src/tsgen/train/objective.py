@@ -74,7 +74,8 @@ class Objective(TokenObjective):
             self._competitors = Competitors(generator.sets, others, config.near_documents)
         self._ranking: Ranking | None = None
         if config.ranking:
-            self._ranking = Ranking(generator.constraint, config.ranking, config.distil)
+            weights = config.ranking, config.distil, config.overlap
+            self._ranking = Ranking(generator.constraint, *weights)
         self._first = config.first_tokens or None
 
     def __call__(
@@ -92,7 +93,7 @@ class Objective(TokenObjective):
         over = None if symbols is None else torch.from_numpy(symbols).to(device)
         scores = self._backbone(queries, first, over)  # [B, K, symbols]
         columns = self._columns[tokens]
-        ranked = self._rank(scores[:, 0], rows, others)
+        ranked = self._rank(scores[:, 0], queries, rows, others)
         if self._valid and drawn is not None:
             known = Ragged(drawn.offsets, self._columns[drawn.values].astype(np.int32))
             valid = valid_after(columns, mask, known, *scores.shape[:0:-1])
@@ -100,13 +101,15 @@ class Objective(TokenObjective):
         places = torch.from_numpy(columns).to(device)
         return ranked + self._loss(scores, places, torch.from_numpy(mask).to(device))
 
-    def _rank(self, scores: torch.Tensor, rows: Int, others: Int | None) -> torch.Tensor:
+    def _rank(
+        self, scores: torch.Tensor, queries: Sequence[str], rows: Int, others: Int | None
+    ) -> torch.Tensor:
         """The loss of the documents' ranking by the scores [B, symbols] of the first step."""
         if self._ranking is None or others is None:
             return scores.new_zeros(())
         taught = None if self._hard.taught is None else self._hard.taught[rows]
         known = np.column_stack((self._documents[rows], self._hard.documents[rows]))
-        return self._ranking(scores, self._columns, known, others, taught)
+        return self._ranking(scores, self._columns, known, others, taught, queries)
 
     def _tokens(self, tokens: Int, drawn: Ragged) -> Int:
         """Those of the batch and of some other documents."""

@@ -7,10 +7,13 @@ What is found is put in order by how much a document means what the query is aft
 
     m(Q, D) = Σ_{t ∈ T(D)} ŵ_D(t) p(t | Q)^{1/u},
 
-where τ is 1 for the document that answers the query; or, in part, what a teacher says of it and of
-some others (see `mistaken`). It takes no more than the first step's scores, which the loss of the
-terms needs anyway.
+each m^λ times e^{μ o(Q, D)} where the query's own words count, too (see `decode.overlap`). τ is 1
+for the document that answers the query; or, in part, what a teacher says of it and of some others
+(see `mistaken`). It takes no more than the first step's scores, which the loss of the terms needs
+anyway.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -20,15 +23,23 @@ from torch.nn import functional
 
 from tsgen.constrain.constraint import Int, spans
 from tsgen.constrain.postings import PostingsConstraint
+from tsgen.decode.overlap import overlaps
 from tsgen.decode.rescore import FLATTENED
 
 
 class Ranking:
     """The loss of a batch."""
 
-    def __init__(self, constraint: PostingsConstraint, weight: float, distil: float = 0.0) -> None:
-        """`weight` is λ, `distil` the teacher's part in τ."""
-        self._constraint, self._weight, self._distil = constraint, weight, distil
+    def __init__(
+        self,
+        constraint: PostingsConstraint,
+        weight: float,
+        distil: float = 0.0,
+        overlap: float = 0.0,
+    ) -> None:
+        """`weight` is λ, `distil` the teacher's part in τ, `overlap` is μ."""
+        self._constraint, self._weight = constraint, weight
+        self._distil, self._overlap = distil, overlap
 
     def __call__(
         self,
@@ -37,16 +48,22 @@ class Ranking:
         known: Int,
         others: Int,
         taught: NDArray[np.float32] | None = None,
+        queries: Sequence[str] = (),
     ) -> Tensor:
         """The loss of queries with `scores` [B, S] in the first step, to be answered by the first
         of the documents `known` [B, 1 + H] rather than by `others`, or as `taught` [B, 1 + H] by
-        all that are known; `columns` [V] are those of the scores."""
+        all that are known; `columns` [V] are those of the scores. The words of `queries` [B] count
+        where they are to."""
         documents = np.unique(np.concatenate((known.ravel(), others)))
         shares = torch.from_numpy(self._shares(documents, columns, scores.shape[1]))
         flat = torch.exp(torch.log_softmax(scores, dim=-1) / FLATTENED)
         meant = torch.log(flat @ shares.to(scores.device).T)  # [B, D]
+        ranked = self._weight * meant
+        if self._overlap:
+            same = torch.from_numpy(overlaps(self._constraint, queries)[:, documents])
+            ranked = ranked + self._overlap * same.to(scores.device)
         right = self._right(np.searchsorted(documents, known), len(documents), taught)
-        return functional.cross_entropy(self._weight * meant, right.to(scores.device))
+        return functional.cross_entropy(ranked, right.to(scores.device))
 
     def _right(self, places: Int, documents: int, taught: NDArray[np.float32] | None) -> Tensor:
         """τ [B, D] of all documents, those that are known at their places [B, 1 + H]; or just the
