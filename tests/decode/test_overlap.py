@@ -12,7 +12,7 @@ from tsgen.constrain.postings import PostingsConstraint
 from tsgen.decode.config import DecodeConfig
 from tsgen.decode.found import Found
 from tsgen.decode.overlap import overlaps
-from tsgen.decode.rescore import rescore
+from tsgen.decode.rescore import FLATTENED, rescore
 from tsgen.decode.search import search, search_by_prior
 from tsgen.docids.merged import Merger, Row
 from tsgen.docids.spelling import words
@@ -28,8 +28,10 @@ LIKELY = [-1.0, -1.0, -1.0, -9.0, -9.0, -9.0, -9.0]  # bake, bread and dark
 
 
 def term_sets(sets: list[list[str]]) -> TermSets:
+    """Each document's terms weigh 1, ½, ¼ …"""
     return TermSets.of(
-        TermSet(str(i), tuple(terms), (1.0,) * len(terms)) for i, terms in enumerate(sets)
+        TermSet(str(i), tuple(terms), tuple(0.5**j for j in range(len(terms))))
+        for i, terms in enumerate(sets)
     )
 
 
@@ -44,8 +46,11 @@ def test_it_is_the_sum_over_common_words(sets: list[list[str]], queries: list[st
     for row, query in zip(found, queries, strict=True):
         asked = {"bake" if word == "baking" else word for word in query.split()}
         for value, terms in zip(row.tolist(), sets, strict=True):
-            having = [sum(term in other for other in sets) for term in asked & set(terms)]
-            by_hand = sum(log(1 + (len(sets) - n + 0.5) / (n + 0.5)) for n in having)
+            mean, by_hand = sum(0.5**j for j in range(len(terms))) / len(terms), 0.0
+            for place, term in enumerate(terms):
+                having = sum(term in other for other in sets)
+                telling = log(1 + (len(sets) - having + 0.5) / (having + 0.5))
+                by_hand += (term in asked) * telling * (0.5**place / mean) ** (1 / FLATTENED)
             assert value == pytest.approx(by_hand, rel=1e-5)
 
 

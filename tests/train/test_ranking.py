@@ -75,5 +75,6 @@ def test_the_querys_own_words_count_from_the_start() -> None:
     known, queries = np.array([[0]]), ["the bark of a tree"]
     flat = torch.zeros(1, 3)
     loss = Ranking(constraint, 2.0, overlap=3.0)(flat, COLUMNS, known, others, None, queries)
-    same = np.exp(3.0 * np.log(1 + 1.5 / 2.5))  # two of three documents have `bark`
-    assert float(loss) == pytest.approx(-np.log(same / (2 * same + 1)), abs=1e-5)
+    telling = 3.0 * np.log(1 + 1.5 / 2.5)  # two of three documents have `bark`
+    heavy, bare = (np.exp(telling * weight ** (1 / FLATTENED)) for weight in (1.5, 1.0))
+    assert float(loss) == pytest.approx(-np.log(heavy / (heavy + bare + 1)), abs=1e-5)

@@ -19,7 +19,7 @@ from tsgen.constrain.in_order import in_order
 from tsgen.constrain.kernel import fixed
 from tsgen.constrain.keys import Keys, first_equal, member_keys
 from tsgen.constrain.remembered import Remembered
-from tsgen.constrain.shares import shares_of
+from tsgen.constrain.shares import by_term, shares_of
 from tsgen.constrain.spelled import Entries, next_tokens
 from tsgen.constrain.term_index import (
     TermSetArrays,
@@ -101,6 +101,14 @@ class PostingsConstraint:
     def shares(self) -> NDArray[np.float32]:
         """Beside the terms of `term_sets`: each document's weights with sum 1."""
         return shares_of(self._offsets, self._weights)
+
+    @cached_property
+    def relative_weights(self) -> NDArray[np.float32]:
+        """Beside the documents of `postings`: the weight that the term has in each, over the mean
+        weight of the document's terms."""
+        sizes = np.diff(self._offsets)
+        relative = self.shares * np.repeat(sizes, sizes).astype(np.float32)
+        return by_term(self._terms, relative, self._index.offsets)
 
     def asked(self, query: str) -> Int32:
         """The terms that are words of a query; none, if the sets do not know their words."""

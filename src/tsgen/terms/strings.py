@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
@@ -36,7 +37,8 @@ class Strings:
         return self._bytes(i).decode()
 
     def __iter__(self) -> Iterator[str]:
-        return (self[i] for i in range(len(self)))
+        blob = self.blob.tobytes()
+        return (blob[a:b].decode() for a, b in pairwise(self.offsets.tolist()))
 
     def find(self, string: str) -> int | None:
         """The number of a string, by binary search; the strings must be in ascending order."""
