@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tsgen.docids.term_set import TermSets, invert
 from tsgen.terms.arrays import offsets_of, smallest_offsets
-from tsgen.terms.strings import Strings
+from tsgen.terms.lookup import Lookup
+from tsgen.terms.strings import Offsets, Strings
 
 Int32 = NDArray[np.int32]
 
@@ -74,8 +75,13 @@ class Merger:
         number = np.zeros(len(base.vocabulary) + len(self._new), np.int32)
         number[used] = np.arange(len(used), dtype=np.int32)
         documents = base.documents.take(kept).followed_by(Strings.pack(row.id for row in rows))
-        sets = _term_sets(documents, vocabulary, sizes, number[terms], weights)
-        sets.words, sets.lookup = base.words, base.lookup.with_terms(self._new)
+        new = tuple(self._new)
+
+        def look_up() -> Lookup:
+            return base.lookup.with_terms(new)
+
+        arrays = _inverted(sizes, number[terms], len(vocabulary))
+        sets = TermSets(documents, vocabulary, *arrays, weights, base.words, look_up)
         return Merged(sets, used)
 
     def _number_of(self, term: str) -> int:
@@ -101,15 +107,10 @@ class Merger:
         return used.astype(np.int32), both.take(used)
 
 
-def _term_sets(
-    documents: Strings,
-    vocabulary: Strings,
-    sizes: NDArray[np.int64],
-    terms: Int32,
-    weights: NDArray[np.float16] | None,
-) -> TermSets:
+def _inverted(
+    sizes: NDArray[np.int64], terms: Int32, vocabulary: int
+) -> tuple[Offsets, Int32, Offsets, Int32]:
+    """The arrays of sets with so many terms each, of a vocabulary of that size."""
     doc_offsets = smallest_offsets(offsets_of(sizes))
-    counts = np.bincount(terms, minlength=len(vocabulary))
-    post_offsets = smallest_offsets(offsets_of(counts))
-    post_docs = invert(doc_offsets, terms, post_offsets)
-    return TermSets(documents, vocabulary, doc_offsets, terms, post_offsets, post_docs, weights)
+    post_offsets = smallest_offsets(offsets_of(np.bincount(terms, minlength=vocabulary)))
+    return doc_offsets, terms, post_offsets, invert(doc_offsets, terms, post_offsets)

@@ -1,6 +1,6 @@
 """Term sets as DocIDs: T(D) of every document and its inverse, the postings Φ, as mapped arrays."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -39,8 +39,10 @@ class TermSets:
         post_docs: NDArray[np.int32],
         doc_weights: NDArray[np.float16] | None = None,
         words: WordsConfig | None = None,
+        look_up: Callable[[], Lookup] | None = None,
     ) -> None:
-        """`words` is how texts were split into what terms are chosen from."""
+        """`words` is how texts were split into what terms are chosen from; `look_up` makes the
+        lookup, if there is a faster way than to read the vocabulary."""
         self.documents = documents
         self.vocabulary = vocabulary
         self.doc_offsets = doc_offsets  # [D + 1]
@@ -49,6 +51,7 @@ class TermSets:
         self.post_docs = post_docs  # [E]
         self.doc_weights = doc_weights  # [E]
         self.words = words or WordsConfig()
+        self._look_up = look_up or (lambda: Lookup(Splitter(self.words), self.vocabulary))
 
     @classmethod
     def build(
@@ -127,7 +130,7 @@ class TermSets:
     @cached_property
     def lookup(self) -> Lookup:
         """Which terms the words of a query are."""
-        return Lookup(Splitter(self.words), self.vocabulary)
+        return self._look_up()
 
     def asked(self, query: str) -> NDArray[np.int32]:
         """The numbers of the terms that are words of a query."""
