@@ -144,3 +144,5 @@ def test_settings_are_those_of_the_stages_and_its_own(tmp_path: Path) -> None:
         system("dsi").settings(stages | {"dsi": {"clutsers": 4}})
     with pytest.raises(ConfigError, match=r"unknown setting 'train.epohcs'"):
         system("dsi").settings(stages | {"dsi": {"train": {"epohcs": 4}}})
+    with pytest.raises(ConfigError, match=r"\[dsi\]: .*overlap.* are about term sets"):
+        system("dsi").settings(stages | {"dsi": {"decode": {"overlap": 3}}})

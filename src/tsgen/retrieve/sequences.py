@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import orjson
+from pydantic import model_validator
 
 from tsgen.config import StageConfig, merged
 from tsgen.corpus.dataset import DataSet
@@ -47,6 +48,16 @@ class SequenceConfig(StageConfig):
     model: ModelConfig = ModelConfig(backbone=MINI_FLAT, spelling="subword")
     train: SequenceTrainConfig = SequenceTrainConfig()
     decode: DecodeConfig = DecodeConfig(normalise="docid")
+
+    @model_validator(mode="after")
+    def _sequences_only(self) -> Self:
+        """Refuse before any training what a search over sequences would refuse after it."""
+        if self.decode.planned or self.decode.ordered or self.decode.in_order:
+            raise ValueError(
+                "decode.pool, fill, look_ahead, rescore, overlap and in_order are about term sets, "
+                "these identifiers are sequences; leave them out"
+            )
+        return self
 
 
 Config = TypeVar("Config", bound=SequenceConfig)
