@@ -2,6 +2,8 @@
 
 import sys
 
+from tsgen.processes import leave
+
 
 def run() -> None:
     """Load the command line and run it."""
@@ -11,6 +13,8 @@ def run() -> None:
         run_command()
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        leave()
 
 
 if __name__ == "__main__":

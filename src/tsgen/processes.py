@@ -40,3 +40,14 @@ def state() -> Any:
     from accelerate import PartialState
 
     return PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
+
+
+def leave() -> None:
+    """Close the connection, if there is one: a thread of it that outlives the interpreter aborts
+    the process after its work is done."""
+    if count() == 1:
+        return
+    from torch import distributed
+
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()

@@ -90,6 +90,7 @@ class TrainingLoop:
                 if due:
                     self._losses.clear()
         load_weights(self.folder / BEST, self.module)
+        self._accelerator.wait_for_everyone()  # the first process goes on to remove the file
         self.module.eval()
         return self.best
 

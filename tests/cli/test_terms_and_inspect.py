@@ -37,7 +37,7 @@ def test_term_sets_are_made_and_pass_the_audit(data: Path, tmp_path: Path) -> No
 def test_the_audit_is_a_table_too(data: Path, tmp_path: Path) -> None:
     terms(data, "--out", str(tmp_path / "out"))
     result = CliRunner().invoke(app, ["inspect", str(tmp_path / "out")])
-    for words in ("documents", "tfidf, 32", "unreachable", "bread 2", "tokens a term"):
+    for words in ("documents", "tfidf, 48", "unreachable", "bread 2", "tokens a term"):
         assert words in result.stdout
 
 

@@ -54,7 +54,7 @@ def test_the_engine_answers_with_the_documents_own_terms(folder: Path) -> None:
 
 def test_the_settings_are_those_of_preset_and_model(folder: Path) -> None:
     config = Engine.load(folder / "engine").config
-    assert (config.terms.weights, config.terms.n) == ("pretrained", 32)
+    assert (config.terms.weights, config.terms.n) == ("pretrained", 48)
     assert (config.decode.beam, config.decode.normalise, config.decode.merge) == (
         20,
         "valid",
