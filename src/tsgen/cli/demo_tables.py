@@ -5,7 +5,7 @@ import platform
 from rich.console import Group
 from rich.text import Text
 
-from tsgen.cli.hits import highlighted
+from tsgen.cli.hits import highlighted, permutation
 from tsgen.corpus.sources import SourcedDataSet
 from tsgen.corpus.stdlib import missing_names
 from tsgen.evaluate.demo import SPLIT, SYSTEMS, Search
@@ -46,6 +46,6 @@ def search_view(engine: Engine, search: Search) -> Group:
         name.truncate(SHOWN_CHARACTERS, overflow="ellipsis")
         lines.append(name)
         if hit.reason is not None:
-            marked = (highlighted(mark(term, keys, splitter)) for term in hit.reason.terms)
-            lines.append(Text("      ") + Text(" › ").join(marked))
+            marked = [highlighted(mark(term, keys, splitter)) for term in hit.reason.terms]
+            lines.append(Text("      ") + permutation(marked))
     return Group(*lines, Text())

@@ -33,11 +33,16 @@ def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) ->
         lines.append(Text("    ") + highlighted(snippet(document.text, keys, splitter)))
         if hit.reason is not None:
             marked = [highlighted(mark(term, keys, splitter)) for term in hit.reason.terms]
-            more = [Text("…")] if len(marked) > SHOWN else []
-            lines.append(Text("    ") + Text(" › ").join([*marked[:SHOWN], *more]))
+            lines.append(Text("    ") + permutation(marked))
             if explain:
                 lines.append(_steps(hit, marked))
     return Group(*lines, *(() if hits else (Text("    no hits"),)))
+
+
+def permutation(marked: Sequence[Text]) -> Text:
+    """The first terms in the order they were generated."""
+    more = [Text("…")] if len(marked) > SHOWN else []
+    return Text(" › ").join([*marked[:SHOWN], *more])
 
 
 def highlighted(marked: Marked) -> Text:
