@@ -1,7 +1,5 @@
 """Coverage: how many of a query's words are among the terms of the document it should find."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from tsgen.corpus.dataset import DataSet
@@ -18,13 +16,9 @@ def coverage(sets: TermSets, data: DataSet, split: str, splitter: Splitter) -> f
     queries, numbers = data.queries(), sets.document_numbers()
     shares = []
     for query, grades in data.judgments(split).items():
-        words = _keys(splitter, splitter.spellings(queries[query].text))
+        words = set(splitter.keys(queries[query].text))
         relevant = [numbers[document] for document, grade in grades.items() if grade > 0]
         if words and relevant:
-            found = [words & _keys(splitter, sets.term_set(d).terms) for d in relevant]
+            found = [words & set(map(splitter.key, sets.term_set(d).terms)) for d in relevant]
             shares.append(np.mean([len(both) for both in found]) / len(words))
     return float(np.mean(shares)) if shares else 0.0
-
-
-def _keys(splitter: Splitter, words: Iterable[str]) -> set[str]:
-    return {splitter.key(word) for word in words}

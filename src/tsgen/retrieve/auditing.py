@@ -74,7 +74,7 @@ def _recorded(now: Snapshot, config: EngineConfig) -> NDArray[np.int32]:
 
     def words(number: int) -> set[str]:
         contents = now.documents[number].contents
-        return {splitter.key(word) for word in splitter.spellings(contents)}
+        return set(splitter.keys(contents))
 
     for number in np.flatnonzero(first != np.arange(len(first))).tolist():
         if words(number) != words(int(first[number])):

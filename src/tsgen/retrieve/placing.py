@@ -67,7 +67,7 @@ class Terms:
 
     def words_hash(self, document: Document) -> int:
         """Equal for documents with the same words."""
-        words = {self._splitter.key(w) for w in self._splitter.spellings(document.contents)}
+        words = set(self._splitter.keys(document.contents))
         return set_hash(words or {reserved_term(document.id)})
 
     def choices(self, candidate: Candidate) -> Iterator[Choice]:

@@ -19,7 +19,7 @@ class Marked:
 
 def query_keys(query: str, splitter: Splitter) -> frozenset[str]:
     """The stems of a query's words."""
-    return frozenset(splitter.key(word) for word in splitter.spellings(query))
+    return frozenset(splitter.keys(query))
 
 
 def mark(text: str, keys: Set[str], splitter: Splitter) -> Marked:

@@ -7,7 +7,7 @@ N goes on to the next of 12, 16, 24, 32, 48 as long as that pays:
     ln c(N') − ln c(N) ≥ g (ln N' − ln N),
 
 a tenth more terms answering at least g tenths more of the words. Without training queries nobody
-knows what will be asked for, and N is 48.
+knows what will be asked for, and N is the largest.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,6 @@ from tsgen.terms.rank import Candidates
 from tsgen.terms.words import Splitter
 
 SIZES = (12, 16, 24, 32, 48)
-UNASKED = 48
 GAIN = 0.2  # g
 SAMPLE = 5000  # pairs, evenly spread
 
@@ -29,7 +28,7 @@ SAMPLE = 5000  # pairs, evenly spread
 def asked_n(data: DataSet, candidates: Candidates, splitter: Splitter) -> int:
     """N for these documents and their training queries."""
     if "train" not in data.splits:
-        return UNASKED
+        return SIZES[-1]
     numbers = {document: i for i, document in enumerate(candidates.document_ids)}
     pairs = judged_pairs(data, "train", numbers)
     shares = covered(candidates, pairs[:: -(-len(pairs) // SAMPLE) or 1], splitter)
@@ -58,7 +57,7 @@ def _ranks(
     candidates: Candidates, pair: Pair, splitter: Splitter, number: dict[str, int]
 ) -> NDArray[np.int64]:
     """Of the query's words the place of each among the document's terms, or one behind all."""
-    words = {splitter.key(word) for word in splitter.spellings(pair.query)}
     terms = candidates.row(pair.document)
-    found = [np.flatnonzero(terms == number.get(word, -1)) for word in words]
+    keys = splitter.keys(pair.query)
+    found = [np.flatnonzero(terms == number.get(key, -1)) for key in keys]
     return np.array([one[0] if len(one) else len(terms) + SIZES[-1] for one in found], np.int64)

@@ -15,8 +15,7 @@ class Lookup:
 
     def __call__(self, query: str) -> list[str]:
         """The terms that are words of a query, each once."""
-        keys = dict.fromkeys(map(self._splitter.key, self._splitter.spellings(query)))
-        return [term for key in keys for term in self._terms(key)]
+        return [term for key in self._splitter.keys(query) for term in self._terms(key)]
 
     def with_terms(self, terms: Iterable[str]) -> "Lookup":
         """With more terms in place of those that were added before; nothing is copied."""

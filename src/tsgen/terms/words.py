@@ -105,6 +105,10 @@ class Splitter:
         """The group a word belongs to: its stem (of an n-gram: its words' stems), or itself."""
         return word if self._stem is None else self._keys(word)
 
+    def keys(self, text: str) -> list[str]:
+        """The groups that the words of a text belong to, each once, in order."""
+        return list(dict.fromkeys(map(self.key, self.spellings(text))))
+
     def _key(self, word: str) -> str:
         assert self._stem is not None
         return " ".join(self._stem(part) for part in word.split(" "))

@@ -32,7 +32,7 @@ class QueryFirst:
         order = rng.permutation(terms)
         if rng.random() < ANY:
             return order
-        asked = {self._splitter.key(word) for word in self._splitter.spellings(query)}
+        asked = set(self._splitter.keys(query))
         later = [self._keys[term] not in asked for term in order]
         return order[np.argsort(later, kind="stable")]
 
