@@ -28,11 +28,12 @@ from typing import Any
 
 from tsgen.config import read_settings
 from tsgen.corpus.load import load
-from tsgen.model.mini import Mini, MiniConfig
+from tsgen.model.mini import Mini
 from tsgen.records import Document
-from tsgen.retrieve.auditing import audit_engine
+from tsgen.retrieve.build import index_config, index_documents
 from tsgen.retrieve.collection import Collection
-from tsgen.retrieve.indexing import index_config, index_documents
+from tsgen.retrieve.engine_audit import audit_engine
+from tsgen.settings import MiniConfig
 
 WORDS = """amber basil cedar dahlia ebony fennel garnet hazel indigo jasper kelp lilac maple nettle
 olive pepper quince reed sage thyme umber violet willow yarrow zinnia""".split()

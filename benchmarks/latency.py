@@ -17,16 +17,16 @@ import numpy as np
 import torch
 
 from tsgen.cli.common import progress
-from tsgen.cli.published import made, publish
+from tsgen.cli.publishing import made, publish
 from tsgen.config import preset
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
 from tsgen.decode.search import search_by_prior
 from tsgen.evaluate.tables import Column, Row, Table
 from tsgen.queries.lexical import LexicalIndex
+from tsgen.retrieve.build import index_config, index_documents
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.indexing import index_config, index_documents
-from tsgen.write.round_trip import DenseFinder
+from tsgen.synthetic.round_trip import DenseFinder
 
 Answer = Callable[[str], object]
 K = 10

@@ -3,7 +3,7 @@
     python benchmarks/new_user.py [--files docs] [--query TEXT] [--out docs/results]
 
 Clones the checkout into an empty folder, makes an empty environment there, and runs the three
-commands of docs/zero-shot.md: install, index, search. Most of the time goes into the download of
+commands of docs/guides/zero-shot.md: install, index, search. Most of the time goes into the download of
 torch. By default the files are this project's own documentation.
 """
 
@@ -14,7 +14,7 @@ import time
 from argparse import ArgumentParser
 from pathlib import Path
 
-from tsgen.cli.published import made, publish
+from tsgen.cli.publishing import made, publish
 from tsgen.evaluate.tables import Column, Row, Table
 
 HOME = Path(__file__).resolve().parent.parent

@@ -22,14 +22,13 @@ import torch
 
 from tsgen.config import read_settings
 from tsgen.docids.term_set import TermSets
+from tsgen.model.generator import Generator
 from tsgen.queries.pairs import Pair
 from tsgen.records import TermSet
-from tsgen.terms.encoder import MINILM, load_encoder
-from tsgen.train.config import ModelConfig, TrainConfig
-from tsgen.train.examples import Validation
-from tsgen.train.generator import Generator
+from tsgen.settings import MINILM, ModelConfig, TrainConfig
+from tsgen.terms.encoder import load_encoder
+from tsgen.train.examples import Validation, weight_order
 from tsgen.train.loop import TrainingSet, train
-from tsgen.train.targets import weight_order
 
 TARGET = 0.8  # of the bare forward and backward pass
 TERMS, N = 6000, 12

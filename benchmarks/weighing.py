@@ -19,9 +19,9 @@ import torch
 from tsgen.config import preset
 from tsgen.corpus.load import load
 from tsgen.records import Document
-from tsgen.terms.impact import Impact
-from tsgen.terms.learned import LearnedConfig
+from tsgen.settings import LearnedConfig
 from tsgen.terms.weigher import Weigher
+from tsgen.terms.weights import Impact
 from tsgen.terms.words import Splitter
 
 BATCH = 64

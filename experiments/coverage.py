@@ -19,11 +19,11 @@ from tsgen.cli.common import progress
 from tsgen.config import read_settings
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
-from tsgen.docids.stage import TermsConfig, build_weights, term_sets, terms_config, weigh
+from tsgen.docids.assign import build_weights, term_sets, terms_config, weigh
 from tsgen.evaluate.coverage import coverage
 from tsgen.evaluate.tables import Column, Row, Table, to_json, to_markdown, to_rich
-from tsgen.terms.rank import rank
-from tsgen.terms.select import select
+from tsgen.settings import TermsConfig
+from tsgen.terms.selection import rank, select
 from tsgen.terms.words import Splitter
 
 ALL_WORDS = 2**31

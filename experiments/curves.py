@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tsgen.artifact import LOGS
-from tsgen.cli.published import made, publish
+from tsgen.cli.publishing import made, publish
 from tsgen.evaluate.plots import line_plot
 from tsgen.evaluate.tables import Column, Row, Table
 from tsgen.training_loop import CURVE, TIME

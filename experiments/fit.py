@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tsgen.cli.common import progress
-from tsgen.cli.published import made, publish
+from tsgen.cli.publishing import made, publish
 from tsgen.config import read_settings
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
 from tsgen.evaluate.iterations import IterationComparison, compare_iterations
+from tsgen.retrieve.build import fit_engine
 from tsgen.retrieve.engine import engine_config
-from tsgen.retrieve.fitting import fit_engine
-from tsgen.retrieve.registry import check_tables
+from tsgen.retrieve.systems import check_tables
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -29,11 +29,10 @@ from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
 from tsgen.progress import show
 from tsgen.records import Document, Judgments
-from tsgen.retrieve.changing import put_all
-from tsgen.retrieve.collection import Collection
+from tsgen.retrieve.bench import run_queries
+from tsgen.retrieve.build import index_config, index_documents
+from tsgen.retrieve.collection import Collection, put_all
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.indexing import index_config, index_documents
-from tsgen.retrieve.searching import run_queries
 
 Figures = dict[str, Any]
 PREFIX = "added/"  # of the added documents' ids, which may be those of others in DATA

@@ -16,17 +16,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tsgen.cli.common import progress
-from tsgen.cli.published import made, publish
+from tsgen.cli.publishing import made, publish
 from tsgen.corpus.dataset import DataSet, some_judged
 from tsgen.corpus.load import load
-from tsgen.decode.config import DecodeConfig
-from tsgen.evaluate.compare import query_groups
-from tsgen.evaluate.comparison import SystemComparison
+from tsgen.evaluate.compare import SystemComparison, query_groups
 from tsgen.evaluate.metrics import DEPTH, evaluate, evaluate_groups
 from tsgen.evaluate.tables import Column, Row, Table
 from tsgen.progress import show
 from tsgen.records import Judgments, Run
 from tsgen.retrieve.engine import Engine
+from tsgen.settings import DecodeConfig
 
 POOLS, BEAMS = (50, 100, 200), (5, 10, 20)
 BATCH = 64  # queries that one search answers before the next one has its turn

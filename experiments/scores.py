@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsgen.cli.common import progress
-from tsgen.cli.published import made, publish
+from tsgen.cli.publishing import made, publish
 from tsgen.corpus.dataset import DataSet, some_judged
 from tsgen.corpus.load import load
-from tsgen.decode.overlap import overlaps
+from tsgen.decode.ranking import overlaps
 from tsgen.decode.search import search, search_by_prior
 from tsgen.evaluate.tables import Column, Row, Table
 from tsgen.progress import show

@@ -15,13 +15,13 @@ from rich.console import Console
 from tsgen.artifact import open_artifact, stage
 from tsgen.cli.common import progress
 from tsgen.config import StageConfig, read_settings
-from tsgen.corpus.dataset import DataSet, cache_folder_of
+from tsgen.corpus.dataset import DataSet, Without, cache_folder_of
 from tsgen.corpus.load import load
-from tsgen.corpus.without import Without
-from tsgen.docids.stage import terms_config
-from tsgen.terms.learned import LearnedConfig, trained_weigher
-from tsgen.terms.pretrained import FOLDER, KIND
+from tsgen.docids.assign import terms_config
+from tsgen.settings import LearnedConfig
+from tsgen.terms.shipped_weigher import FOLDER, KIND
 from tsgen.terms.weigher import Weigher
+from tsgen.terms.weigher_training import trained_weigher
 from tsgen.terms.words import Splitter
 
 

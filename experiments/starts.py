@@ -14,18 +14,17 @@ from pathlib import Path
 
 from tsgen.artifact import read_manifest
 from tsgen.cli.common import progress
-from tsgen.cli.published import made, publish
+from tsgen.cli.publishing import made, publish
 from tsgen.config import read_settings
 from tsgen.corpus.dataset import DataSet, cache_folder_of
 from tsgen.corpus.load import load
-from tsgen.evaluate.compare import query_groups
-from tsgen.evaluate.comparison import SystemComparison
+from tsgen.evaluate.compare import SystemComparison, query_groups
 from tsgen.evaluate.metrics import evaluate_groups
 from tsgen.records import Run
 from tsgen.retrieve.bench import Bench
+from tsgen.retrieve.build import fit_engine, trained_stages
 from tsgen.retrieve.engine import Engine, engine_config
-from tsgen.retrieve.fitting import fit_engine, trained_stages
-from tsgen.retrieve.registry import check_tables, system
+from tsgen.retrieve.systems import SYSTEMS, check_tables
 from tsgen.training_loop import training_seconds
 
 FLAT = ["model.backbone=mini-flat", "model.copying=true"]
@@ -69,7 +68,7 @@ def _compare(data: DataSet, options: Namespace, minutes: dict[str, float]) -> Sy
     judgments = data.judgments(options.split)
     queries = [data.queries()[id] for id in judgments]
     bench = Bench(data, queries, DEPTH, options.seed, cache_folder_of(data))
-    lexical = system("bm25")
+    lexical = SYSTEMS.get("bm25")
     runs = {"bm25": bench.run(lexical, lexical.settings({}))}
     for name in STARTS:
         runs[name] = _run(name, bench, options, minutes)

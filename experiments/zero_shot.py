@@ -19,15 +19,13 @@ from typing import Any
 import numpy as np
 
 from tsgen.cli.common import progress
-from tsgen.cli.published import made, publish
-from tsgen.corpus.dataset import DataSet
-from tsgen.corpus.derived import Derived
+from tsgen.cli.publishing import made, publish
+from tsgen.corpus.dataset import DataSet, Derived
 from tsgen.corpus.load import load
 from tsgen.evaluate.compare import compare
 from tsgen.evaluate.tables import Row, Table
 from tsgen.records import Query
-from tsgen.terms.lexicon import Counting, Lexicon
-from tsgen.terms.words import ENGLISH_STOP_WORDS
+from tsgen.terms.words import ENGLISH_STOP_WORDS, Counting, Lexicon
 
 SYSTEMS = ("bm25", "bm25-terms", "tsgen-mini")
 

@@ -13,12 +13,13 @@ import tiny
 from tsgen.config import read_settings
 from tsgen.corpus.load import load
 from tsgen.docids.term_set import TermSets
-from tsgen.model.mini import Mini, MiniConfig
+from tsgen.model.generator import Generator
+from tsgen.model.mini import Mini
 from tsgen.records import Document, Hit
+from tsgen.retrieve.build import index_config, index_documents
 from tsgen.retrieve.collection import Collection
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.indexing import index_config, index_documents
-from tsgen.train.generator import Generator
+from tsgen.settings import MiniConfig
 
 PLANTS = "fern moss oak elm ash yew fir box ivy hop".split()
 DOCUMENTS = [

@@ -15,11 +15,11 @@ PRELOADED = [
     "tsgen.cli.main",
     "tsgen.corpus.load",
     "tsgen.evaluate.compare",
-    "tsgen.evaluate.source",
+    "tsgen.evaluate.figures",
     "tsgen.baselines.bm25",
-    "tsgen.retrieve.fitting",
-    "tsgen.serve.running",
-    "tsgen.terms.learned",
+    "tsgen.retrieve.build",
+    "tsgen.serve.server",
+    "tsgen.terms.weigher_training",
 ]
 
 

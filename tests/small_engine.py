@@ -9,12 +9,11 @@ from tokenizers import normalizers, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from tiny import SPECIAL, Tiny, word_level, wrapped
-from tsgen.decode.config import DecodeConfig
 from tsgen.docids.term_set import TermSets
+from tsgen.model.generator import Generator
 from tsgen.records import Document, TermSet
-from tsgen.retrieve.engine import EngineConfig, SearchConfig, write_engine
-from tsgen.train.config import ModelConfig
-from tsgen.train.generator import Generator
+from tsgen.retrieve.engine import write_engine
+from tsgen.settings import DecodeConfig, EngineConfig, ModelConfig, SearchConfig
 
 TEXTS = {
     "bread/sourdough.md": "Sourdough bread starter flour water oven",

@@ -9,7 +9,7 @@ import tiny
 from toy import write_beir
 from tsgen.corpus.load import load
 from tsgen.records import Hit
-from tsgen.retrieve.registry import system
+from tsgen.retrieve.systems import SYSTEMS
 
 FOODS = "bread egg milk rice tea soup".split()
 TASTES = "white sweet sour smoked raw".split()
@@ -41,7 +41,7 @@ def write_words_bert(folder: Path) -> Path:
 def fitted(name: str, settings: dict[str, Any], tmp_path: Path) -> tuple[list[list[Hit]], Any]:
     """The hits of a system that was fitted, and saved and loaded twice, the second time in
     `tmp_path` / again; and the system."""
-    data, each = load(write_tastes(tmp_path / "set", "train", "dev", "test")), system(name)
+    data, each = load(write_tastes(tmp_path / "set", "train", "dev", "test")), SYSTEMS.get(name)
     folder, again = tmp_path / "cache" / name, tmp_path / "again"
     folder.mkdir(parents=True)
     again.mkdir()

@@ -297,7 +297,7 @@ def test_unreadable_manifest_is_named(tmp_path: Path, text: str) -> None:
 def test_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
     values = {"format": 2, "versions": {"tsgen": "9.0"}, "something": "new"}
     (tmp_path / MANIFEST).write_text(json.dumps(values))
-    with pytest.raises(ArtifactError, match=r"format 2 made by tsgen 9\.0.*pip install -U tsgen"):
+    with pytest.raises(ArtifactError, match=r"format 2 made by tsgen 9\.0.*install -U tsgen-ir"):
         read_manifest(tmp_path)
 
 

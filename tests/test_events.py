@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tsgen import events
+from tsgen import training_loop as events
 from tsgen.errors import MissingExtraError
-from tsgen.events import Events, require_tensorboard
+from tsgen.training_loop import Events, require_tensorboard
 
 
 def test_without_the_package_nothing_is_written(
@@ -20,7 +20,7 @@ def test_without_the_package_nothing_is_written(
 
 def test_asked_for_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tsgen\[tensorboard\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'tsgen-ir\[tensorboard\]'"):
         require_tensorboard()
 
 

@@ -23,9 +23,10 @@ from transformers import (
 )
 
 from tsgen.model.decoder_only import DecoderOnly
-from tsgen.model.mini import Mini, MiniConfig
+from tsgen.model.mini import Mini
 from tsgen.model.seq2seq import Seq2Seq
 from tsgen.model.vocabulary import word_pieces
+from tsgen.settings import MiniConfig
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", ","]
 POSITIONS = 40

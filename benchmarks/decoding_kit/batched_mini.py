@@ -15,8 +15,7 @@ from transformers import GenerationMixin, PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
-from tsgen.model.decoder import DecoderLayer
-from tsgen.model.mini import Mini
+from tsgen.model.mini import DecoderLayer, Mini
 
 
 class BatchedConfig(PreTrainedConfig):

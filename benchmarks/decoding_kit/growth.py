@@ -16,10 +16,10 @@ import torch
 from decoding_kit.measure import SEARCHES, OurSearch, peak_gigabytes, summary
 from decoding_kit.synthetic import TERMS, ZipfSets, zipf_sets
 from tsgen.constrain.constraint import Ragged
-from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.config import DecodeConfig
+from tsgen.constrain.term_sets import PostingsConstraint
 from tsgen.docids.spelling import words
-from tsgen.model.mini import Mini, MiniConfig
+from tsgen.model.mini import Mini
+from tsgen.settings import DecodeConfig, MiniConfig
 from tsgen.terms.encoder import load_encoder
 
 WANTED, DISTRACTORS = 9.0, 300  # what the leaning adds to the wanted terms' logits; others get less

@@ -8,9 +8,9 @@ from statistics import mean, median
 from time import perf_counter
 from typing import Any
 
-from tsgen.decode.config import DecodeConfig
-from tsgen.decode.found import Found
+from tsgen.decode.hypotheses import Found
 from tsgen.decode.search import search
+from tsgen.settings import DecodeConfig
 
 # The definitions of a document's score that are measured. The first is the paper's, its equal sets
 # merged; the last one adds up the probabilities of all orders that the beam meets.

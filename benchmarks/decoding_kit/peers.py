@@ -11,7 +11,7 @@ from decoding_kit.journal import Journal
 from decoding_kit.measure import SEARCHES, OurSearch
 from decoding_kit.plain import PlainSearch
 from decoding_kit.real import K, Setting, quality
-from tsgen.decode.config import DecodeConfig
+from tsgen.settings import DecodeConfig
 
 OURS = {f"tsgen, {name}": settings for name, settings in SEARCHES.items()}
 PAPER = next(iter(OURS))  # the one with the peers' definition of log p

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from decoding_kit.batched_mini import MiniForGeneration, empty_cache
-from tsgen.constrain.postings import TermSetArrays
+from tsgen.constrain.term_sets import TermSetArrays
 from tsgen.docids.spelling import Spelling
 from tsgen.model.mini import Mini
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from decoding_kit.measure import SEARCHES, OurSearch, summary
 from decoding_kit.training import trained_mini
-from tsgen.constrain.postings import PostingsConstraint
+from tsgen.constrain.term_sets import PostingsConstraint
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
-from tsgen.decode.config import DecodeConfig
+from tsgen.docids.assign import select_terms
 from tsgen.docids.spelling import Spelling
-from tsgen.docids.stage import TermsConfig, select_terms
 from tsgen.docids.term_set import TermSets
 from tsgen.model.mini import Mini
+from tsgen.settings import DecodeConfig, TermsConfig
 
 K = 100
 Answers = list[list[tuple[int, float]]]  # for each query its documents with their scores

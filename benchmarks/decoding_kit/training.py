@@ -14,7 +14,8 @@ from torch.nn import functional
 from tsgen.corpus.dataset import DataSet
 from tsgen.docids.spelling import Spelling, subwords, words
 from tsgen.docids.term_set import TermSets
-from tsgen.model.mini import Mini, MiniConfig
+from tsgen.model.mini import Mini
+from tsgen.settings import MiniConfig
 
 BATCH = 32
 NEGATIVES = 2_000

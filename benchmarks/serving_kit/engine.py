@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from tsgen.corpus.load import load
-from tsgen.model.mini import Mini, MiniConfig
+from tsgen.model.mini import Mini
+from tsgen.retrieve.build import index_config, index_documents
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.indexing import index_config, index_documents
+from tsgen.settings import MiniConfig
 from tsgen.terms.words import Splitter
 
 DOCUMENTS = 300

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from tsgen.evaluate.compare import compare
     from tsgen.records import Document, Hit, Query
     from tsgen.retrieve.engine import Engine
-    from tsgen.retrieve.retriever import Retriever
-    from tsgen.retrieve.saved import open_retriever
+    from tsgen.retrieve.systems import Retriever, open_retriever
 
 __all__ = [
     "Document",
@@ -35,11 +34,11 @@ _HOMES = {
     "Engine": "tsgen.retrieve.engine",
     "Hit": "tsgen.records",
     "Query": "tsgen.records",
-    "Retriever": "tsgen.retrieve.retriever",
+    "Retriever": "tsgen.retrieve.systems",
     "TsgenError": "tsgen.errors",
     "compare": "tsgen.evaluate.compare",
     "load": "tsgen.corpus.load",
-    "open_retriever": "tsgen.retrieve.saved",
+    "open_retriever": "tsgen.retrieve.systems",
 }
 
 

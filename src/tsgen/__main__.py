@@ -2,7 +2,7 @@
 
 import sys
 
-from tsgen.processes import leave
+from tsgen.parallel import leave
 
 
 def run() -> None:

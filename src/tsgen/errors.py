@@ -12,6 +12,13 @@ class DataError(TsgenError):
     """A document, query or judgment file is not what its format promises."""
 
 
+class UnknownDocumentError(DataError, KeyError):
+    """No document has this id; also a `KeyError`, since engines are read like dicts."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class ConfigError(TsgenError):
     """A setting does not exist or has a value it cannot have."""
 
@@ -42,8 +49,17 @@ class MissingExtraError(TsgenError):
 
     def __init__(self, what: str, extra: str, alone: str | None = None) -> None:
         then = f" && pip install --no-deps {alone}" if alone else ""
-        command = f"pip install 'tsgen[{extra}]'{then}"
+        command = f"pip install 'tsgen-ir[{extra}]'{then}"
         super().__init__(f"{what} needs an optional dependency. Run: {command}")
+
+
+def require_several(queries: Sequence[str]) -> None:
+    """Refuse one text where several queries are expected: its letters would be searched for."""
+    if isinstance(queries, str):
+        raise DataError(
+            f"found one str, {queries[:60]!r}; expected a list of queries. Put it into a list: "
+            "search([query], k)."
+        )
 
 
 def named(ids: Sequence[str], most: int = 10) -> str:

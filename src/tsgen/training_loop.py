@@ -12,21 +12,124 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedDataParallelKwargs
 from numpy.typing import NDArray
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
-from tsgen import processes
+from tsgen import parallel as processes
 from tsgen.artifact import LOGS, write_beside
-from tsgen.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_weights
-from tsgen.events import Events
-from tsgen.processes import agreed
+from tsgen.errors import MissingExtraError
+from tsgen.parallel import agreed
 from tsgen.progress import show
+
+# Training state on disk: weights, optimiser and progress in one safetensors file, never pickle.
+
+
+def save_weights(path: Path, module: torch.nn.Module) -> None:
+    """A module's state, written beside and renamed."""
+    with write_beside(path) as beside:
+        save_file(_state(module), beside)
+
+
+def load_weights(path: Path, module: torch.nn.Module) -> None:
+    """Put a saved state back into a module of the same shape."""
+    _restore(module, load_file(path))
+
+
+def save_checkpoint(
+    path: Path,
+    module: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    progress: Mapping[str, Any],
+) -> None:
+    """Everything needed to go on: the module, the optimiser's moments, and `progress` as JSON."""
+    tensors = {f"module.{name}": tensor for name, tensor in _state(module).items()}
+    for index, moments in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{name}": value for name, value in moments.items()}
+    with write_beside(path) as beside:
+        save_file(tensors, beside, metadata={"progress": json.dumps(dict(progress))})
+
+
+def load_checkpoint(
+    path: Path, module: torch.nn.Module, optimizer: torch.optim.Optimizer
+) -> dict[str, Any]:
+    """Restore what `save_checkpoint` wrote; returns its `progress`."""
+    tensors = load_file(path)
+    prefix = "module."
+    _restore(module, {n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)})
+    state = optimizer.state_dict()
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, index, moment = name.split(".")
+            state["state"].setdefault(int(index), {})[moment] = value
+    optimizer.load_state_dict(state)
+    with safe_open(path, framework="pt") as file:
+        progress: dict[str, Any] = json.loads(file.metadata()["progress"])
+    return progress
+
+
+def _state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Tensors by name; of several names for one tensor (tied embeddings) only the first."""
+    first: dict[int, str] = {}
+    state = module.state_dict()
+    for name, tensor in state.items():
+        first.setdefault(tensor.data_ptr() if tensor.numel() else id(tensor), name)
+    return {name: state[name].contiguous() for name in first.values()}
+
+
+def _restore(module: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> None:
+    """Names that are left out are those of tied tensors; anything else missing is an error."""
+    module.load_state_dict(state, strict=state.keys() != _state(module).keys())
+
+
+# What TensorBoard shows of a training run: loss, learning rate and validation, step by step.
+#
+# It is an extra: without the package nothing is written, and the learning curve stays.
+
+PACKAGE = "tensorboard"
+
+
+def require_tensorboard() -> None:
+    """An error with the pip command where the package is not there."""
+    if find_spec(PACKAGE) is None:
+        raise MissingExtraError("--tensorboard", PACKAGE)
+
+
+class Events:
+    """An event file in a folder, opened at a step: later ones of an interrupted run are void."""
+
+    def __init__(self, folder: Path, first: int) -> None:
+        self._writer: Any = None
+        if find_spec(PACKAGE) is not None and not processes.rank():
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._writer = SummaryWriter(folder, purge_step=first + 1)
+
+    def add(self, step: int, loss: float, rate: float, figure: float | None) -> None:
+        """The figures of one step; not every step is validated."""
+        if self._writer is None:
+            return
+        self._writer.add_scalar("loss", loss, step)
+        self._writer.add_scalar("learning rate", rate, step)
+        if figure is not None:
+            self._writer.add_scalar("validation", figure, step)
+            self._writer.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
 
 CHECKPOINT = "checkpoint.safetensors"
 BEST = "best.safetensors"

@@ -10,8 +10,7 @@ from tsgen.baselines.bm25 import BM25, BM25Config, grid
 from tsgen.corpus.load import load
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Hit
-from tsgen.retrieve.registry import system
-from tsgen.retrieve.saved import open_retriever
+from tsgen.retrieve.systems import SYSTEMS, open_retriever
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def test_searches_title_and_text(corpus: Path) -> None:
 
 
 def test_fitted_folder_opens_by_its_name(corpus: Path, tmp_path: Path) -> None:
-    bm25, config = system("bm25"), BM25Config(k1=0.9)
+    bm25, config = SYSTEMS.get("bm25"), BM25Config(k1=0.9)
     folder = tmp_path / "bm25"
     data = load(corpus)
     stage(folder, lambda f: bm25.fit(data, config, 0, f), kind="bm25", config=config, inputs={})
@@ -52,7 +51,7 @@ def test_fitted_folder_opens_by_its_name(corpus: Path, tmp_path: Path) -> None:
 def test_damaged_index_names_the_file(corpus: Path, tmp_path: Path) -> None:
     config = BM25Config()
     folder = tmp_path / "bm25"
-    fit = system("bm25").fit
+    fit = SYSTEMS.get("bm25").fit
     stage(folder, lambda f: fit(load(corpus), config, 0, f), kind="bm25", config=config, inputs={})
     with (folder / "scores.npy").open("r+b") as file:
         file.seek(-1, 2)

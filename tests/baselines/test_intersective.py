@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from oracle import ngrams as slow
 from oracle.decoding import ragged
-from tsgen.baselines._intersective import Ngrams, log_odds, ranked, weighed
-from tsgen.constrain.suffixes import Suffixes
+from tsgen.baselines._ngrams import Ngrams, log_odds, ranked, weighed
+from tsgen.constrain.ngrams import Suffixes
 
 pieces = st.lists(st.lists(st.integers(0, 3), max_size=8), min_size=1, max_size=6)
 

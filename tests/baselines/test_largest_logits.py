@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tsgen.baselines._largest_logits import largest_logits
+from tsgen.baselines.spladev2 import largest_logits
 
 
 @pytest.mark.parametrize("seed", range(4))

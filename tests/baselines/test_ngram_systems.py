@@ -8,10 +8,9 @@ import pytest
 from thirty import fitted, recall, same_after_saving, tables, write_bert, write_thirty
 
 from oracle.decoding import ragged
-from tsgen.baselines._ngram_targets import View, make_targets
-from tsgen.baselines._ngrams import BODY, NgramRetriever
+from tsgen.baselines._ngrams import BODY, NgramRetriever, View, make_targets
 from tsgen.errors import ConfigError
-from tsgen.retrieve.registry import system
+from tsgen.retrieve.systems import SYSTEMS
 
 
 @pytest.mark.parametrize("name", ["seal", "minder"])
@@ -37,7 +36,7 @@ def test_learns_thirty_documents(name: str, tmp_path: Path) -> None:
 def test_minder_needs_queries(tmp_path: Path) -> None:
     data = write_thirty(tmp_path / "thirty")
     settings = tables(write_bert(tmp_path / "bert")) | {"queries": {"writer": "none"}}
-    found = system("minder")
+    found = SYSTEMS.get("minder")
     with pytest.raises(ConfigError, match=r"queries\.writer=extractive"):
         found.fit(data, found.settings(settings), 0, tmp_path)
 

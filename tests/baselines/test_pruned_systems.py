@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 from thirty import NAMES, fitted, write_thirty
 
-from tsgen.evaluate.pruned_query import stories
-from tsgen.evaluate.pruning import count_prunings, judged
-from tsgen.evaluate.schemes import schemes_of
+from tsgen.evaluate.pruning import count_prunings, judged, schemes_of, stories
 
 
 @pytest.mark.parametrize("name", ["dsi", "genre"])

@@ -11,8 +11,8 @@ from tsgen.baselines.ultron import numbered, stages, url_text
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.errors import ConfigError
 from tsgen.records import Document
-from tsgen.retrieve.registry import system
-from tsgen.retrieve.sequences import SequenceFit
+from tsgen.retrieve.sequence_systems import SequenceFit
+from tsgen.retrieve.systems import SYSTEMS
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_stages_of_training_are_pieces_then_synthetic_then_real(tmp_path: Path) 
     folder = tmp_path / "cache" / "ultron"
     assert sorted(path.name for path in folder.glob("stage-*")) == ["stage-1", "stage-2", "stage-3"]
     bert = tmp_path / "bert"
-    config: Any = system("ultron").settings(
+    config: Any = SYSTEMS.get("ultron").settings(
         tables(bert) | {"ultron": {"train": {"pairs": {"pieces": 2}}}}
     )
     fit = SequenceFit(data, config, 0, folder)
@@ -135,14 +135,14 @@ def test_queries_are_needed_as_identifiers(tmp_path: Path) -> None:
 def test_settings_are_those_of_the_stages_and_its_own(tmp_path: Path) -> None:
     stages = tables(tmp_path)
     own = {"dsi": {"clusters": 4, "train": {"epochs": 7}, "decode": {"beam": 3}}}
-    config: Any = system("dsi").settings(stages | own)
+    config: Any = SYSTEMS.get("dsi").settings(stages | own)
     assert (config.clusters, config.train.epochs, config.train.batch_size) == (4, 7, 30)
     assert (config.decode.beam, config.decode.normalise, config.decode.rescore) == (3, "docid", 0)
     assert config.queries.n == 2
     assert config.train.validation.normalise == "docid"
     with pytest.raises(ConfigError, match=r"\[dsi\]: unknown setting 'clutsers'"):
-        system("dsi").settings(stages | {"dsi": {"clutsers": 4}})
+        SYSTEMS.get("dsi").settings(stages | {"dsi": {"clutsers": 4}})
     with pytest.raises(ConfigError, match=r"unknown setting 'train.epohcs'"):
-        system("dsi").settings(stages | {"dsi": {"train": {"epohcs": 4}}})
+        SYSTEMS.get("dsi").settings(stages | {"dsi": {"train": {"epohcs": 4}}})
     with pytest.raises(ConfigError, match=r"\[dsi\]: .*overlap.* are about term sets"):
-        system("dsi").settings(stages | {"dsi": {"decode": {"overlap": 3}}})
+        SYSTEMS.get("dsi").settings(stages | {"dsi": {"decode": {"overlap": 3}}})

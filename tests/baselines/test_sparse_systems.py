@@ -15,7 +15,7 @@ from tsgen.baselines.spladev2 import SPLADE, SPLADEv2Config, flops
 from tsgen.baselines.unicoil import UniCOIL, UniCOILConfig, UniCOILRetriever
 from tsgen.corpus.load import load
 from tsgen.errors import ConfigError
-from tsgen.retrieve.registry import system
+from tsgen.retrieve.systems import SYSTEMS
 
 SETTINGS: dict[str, Any] = {
     "batch_size": 30,
@@ -127,7 +127,7 @@ def test_expansion_finds_what_has_no_word_in_common(tmp_path: Path) -> None:
     data = load(write_beir(tmp_path / "set", documents, queries, **splits))
     settings = SETTINGS | {"encoder": bert, "epochs": 60, "batch_size": 3}
     for name in ("spladev2", "unicoil"):
-        each, folder = system(name), tmp_path / "cache" / name
+        each, folder = SYSTEMS.get(name), tmp_path / "cache" / name
         folder.mkdir(parents=True)
         each.fit(data, each.settings({name: settings}), 0, folder)
         found = [[hit.document_id for hit in row] for row in each.load(folder).search(["tea"], 1)]

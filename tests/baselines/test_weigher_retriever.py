@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from fitted import write_bert, write_foods
-from tsgen.baselines.weigher import WeigherRetriever
+from tsgen.baselines.weigher_search import WeigherRetriever
 from tsgen.corpus.load import load
-from tsgen.terms.impact import Impact
-from tsgen.terms.weigher import Weigher, WeigherConfig
+from tsgen.settings import WeigherConfig
+from tsgen.terms.weigher import Weigher
+from tsgen.terms.weights import Impact
 from tsgen.terms.words import Splitter
 
 QUERIES = ["white breads", "what goes with sour rice and tea", "nothing known here"]

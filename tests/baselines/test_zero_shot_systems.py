@@ -6,7 +6,7 @@ from fitted import write_foods
 from tsgen.corpus.load import load
 from tsgen.evaluate.compare import compare
 from tsgen.model.shipped import weights_hash
-from tsgen.retrieve.registry import system
+from tsgen.retrieve.systems import SYSTEMS
 
 
 def test_both_find_what_the_terms_say(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_fewer_terms_find_less(tmp_path: Path) -> None:
 
 
 def test_settings_reach_the_engine(tmp_path: Path) -> None:
-    data, each = load(write_foods(tmp_path / "set", "test")), system("tsgen-mini")
+    data, each = load(write_foods(tmp_path / "set", "test")), SYSTEMS.get("tsgen-mini")
     settings = each.settings({"tsgen-mini": {"n": 3, "beam": 2}})
     (tmp_path / "engine").mkdir()
     each.fit(data, settings, 0, tmp_path / "engine")

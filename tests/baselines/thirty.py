@@ -10,8 +10,7 @@ from tokenizers import normalizers, pre_tokenizers
 import tiny
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
-from tsgen.retrieve.registry import system
-from tsgen.retrieve.retriever import Retriever
+from tsgen.retrieve.systems import SYSTEMS, Retriever
 
 COLOURS = "red green blue white black".split()
 ANIMALS = "fox hen owl cow cat dog".split()
@@ -86,7 +85,7 @@ def fitted(name: str, data: DataSet, tmp_path: Path, epochs: int = 40, **own: An
     settings = stages | ({name: own} if own else {})
     folder = tmp_path / "cache" / name
     folder.mkdir(parents=True, exist_ok=True)
-    found = system(name)
+    found = SYSTEMS.get(name)
     found.fit(data, found.settings(settings), 0, folder)
     return found.load(folder)
 

@@ -11,7 +11,7 @@ from web import NO_BROWSER, browser_path, open_browser, served
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    pytest.importorskip("uvicorn", reason="the page needs the extra tsgen[serve]")
+    pytest.importorskip("uvicorn", reason="the page needs the extra tsgen-ir[serve]")
     folder = write_small_engine(tmp_path_factory.mktemp("page") / "engine")
     with served(folder) as address:
         yield address

@@ -52,7 +52,7 @@ def test_no_hub_for_a_name(foods: Path, tmp_path: Path) -> None:
     assert result.returncode == 1
     message = " ".join(result.stderr.split())
     assert "cannot load the backbone 'no/such'" in message
-    assert "pip install 'tsgen[flan-t5]'" in message
+    assert "pip install 'tsgen-ir[flan-t5]'" in message
     assert "Traceback" not in message
     assert not list((tmp_path / "cache").glob("terms-*"))  # known before any work
     assert not (tmp_path / "engine").exists()

@@ -11,7 +11,8 @@ from fitted import FOODS, TASTES, write_bert
 from running import finish
 from tsgen.artifact import verify
 from tsgen.cli.main import app
-from tsgen.model.mini import Mini, MiniConfig
+from tsgen.model.mini import Mini
+from tsgen.settings import MiniConfig
 
 MOMENTS = ["*/.terms-*.partial/*.npz", "*/.engine.*.partial/model/*", "*/engine"]
 

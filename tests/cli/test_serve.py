@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 from fitted import FOODS, TASTES, write_bert
 from running import start
 from tsgen.cli.main import app
-from tsgen.model.mini import Mini, MiniConfig
+from tsgen.model.mini import Mini
+from tsgen.settings import MiniConfig
 
 AUTHORIZED = {"Authorization": "Bearer secret"}
 
@@ -92,6 +93,6 @@ def test_limits_and_extras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "did you mean 'beam'" in str(result.exception)
     result = CliRunner().invoke(app, ["serve", str(tmp_path), "--limit", "k=0"])
     assert "k = 0" in str(result.exception)
-    monkeypatch.setitem(sys.modules, "tsgen.serve.running", None)
+    monkeypatch.setitem(sys.modules, "tsgen.serve.server", None)
     result = CliRunner().invoke(app, ["serve", str(tmp_path)])
-    assert "pip install 'tsgen[serve]'" in str(result.exception)
+    assert "pip install 'tsgen-ir[serve]'" in str(result.exception)

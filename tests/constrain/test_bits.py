@@ -2,8 +2,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsgen.constrain.bits import count_ones, has_bit, list_ones, lowest_one, make_bitmaps, popcount
-from tsgen.constrain.kernel import fixed
+from tsgen.constrain.kernels import fixed
+from tsgen.constrain.valid_terms import (
+    count_ones,
+    has_bit,
+    list_ones,
+    lowest_one,
+    make_bitmaps,
+    popcount,
+)
 
 words = st.integers(0, 2**64 - 1)
 

@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsgen.constrain.intersect import intersect, intersects, search
-from tsgen.constrain.kernel import fixed
+from tsgen.constrain.kernels import fixed
+from tsgen.constrain.valid_terms import intersect, intersects, search
 
 few = st.sets(st.integers(0, 300), max_size=8)
 numbers = st.one_of(few, st.sets(st.integers(0, 300), max_size=200))

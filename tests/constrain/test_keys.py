@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsgen.constrain.keys import first_equal, member_keys
+from tsgen.constrain.kernels import first_equal, member_keys
 
 
 def test_a_set_has_one_key_whatever_the_order() -> None:

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle.decoding import TERMINATOR, Corpus, ragged, subword_corpus, valid_terms, word_corpus
-from tsgen.constrain import remembered
+from tsgen.constrain import term_sets as remembered
 from tsgen.constrain.constraint import Cursor
-from tsgen.constrain.postings import PostingsConstraint, SetFrontier
+from tsgen.constrain.term_sets import PostingsConstraint, SetFrontier
 from tsgen.docids.spelling import words
 from tsgen.errors import ConfigError
 

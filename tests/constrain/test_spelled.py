@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle.decoding import ragged
-from tsgen.constrain.kernel import fixed
-from tsgen.constrain.spelled import next_tokens
+from tsgen.constrain.kernels import fixed, next_tokens
 
 END = 4
 Spelled = tuple[int, ...]

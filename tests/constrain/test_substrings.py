@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from oracle import ngrams as slow
 from oracle.decoding import ragged
 from oracle.toy_backbone import ToyBackbone
-from tsgen.constrain.substrings import SubstringConstraint
-from tsgen.constrain.suffixes import Suffixes
-from tsgen.decode.collect import Collector
-from tsgen.decode.config import DecodeConfig
+from tsgen.baselines._ngrams import Collector
+from tsgen.constrain.ngrams import SubstringConstraint, Suffixes
 from tsgen.decode.search import search
 from tsgen.errors import ConfigError
+from tsgen.settings import DecodeConfig
 
 TOKENS = 5
 pieces = st.lists(st.lists(st.integers(0, TOKENS - 1), max_size=9), min_size=1, max_size=6)

@@ -9,9 +9,9 @@ from oracle.decoding import ragged
 from oracle.toy_backbone import ToyBackbone
 from tsgen.constrain.constraint import Cursor, Ragged
 from tsgen.constrain.trie import SequenceTrie, TrieFrontier
-from tsgen.decode.config import DecodeConfig
 from tsgen.decode.search import search
 from tsgen.errors import ConfigError
+from tsgen.settings import DecodeConfig
 
 END, TOKENS = 4, 6
 sequences = st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=8)

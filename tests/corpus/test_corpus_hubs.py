@@ -167,6 +167,6 @@ def test_the_command_to_install_what_is_missing(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(
-        MissingExtraError, match=rf"{source} needs .*pip install 'tsgen\[datasets\]'"
+        MissingExtraError, match=rf"{source} needs .*pip install 'tsgen-ir\[datasets\]'"
     ):
         load(source)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from tsgen.corpus.lines import find_file, numbered_lines, stem_and_format
+from tsgen.corpus.sources import find_file, numbered_lines, stem_and_format
 from tsgen.errors import DataError
 
 CONTENT = b"\xef\xbb\xbfone\r\n\n  \ntwo\nthree"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tsgen.corpus.problems import Problems
+from tsgen.corpus.sources import Problems
 from tsgen.corpus.trec import qrels_file, query_file
 from tsgen.errors import DataError
 from tsgen.records import Judgment, Query

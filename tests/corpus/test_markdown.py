@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsgen.corpus.markdown import clean, first_heading
+from tsgen.corpus.text_files import clean_markdown, first_heading
 
 
 @pytest.mark.parametrize(
@@ -31,14 +31,14 @@ from tsgen.corpus.markdown import clean, first_heading
     ],
 )
 def test_marks_go_and_words_stay(marked: str, plain: str) -> None:
-    assert clean(marked) == plain
+    assert clean_markdown(marked) == plain
 
 
 def test_fenced_code_stays_as_it_is() -> None:
     text = "*Run*\n\n```python\n# not *a* heading\nx: List[int](y)  # <b>\n```\n\nand *go*"
-    assert clean(text) == "Run\n\n# not *a* heading\nx: List[int](y)  # <b>\n\n\nand go"
-    assert clean("~~~\n`a`\n```\n~~~\n*b*") == "`a`\n```\n\nb"
-    assert clean("```\n*never closed*\n") == "*never closed*"
+    assert clean_markdown(text) == "Run\n\n# not *a* heading\nx: List[int](y)  # <b>\n\n\nand go"
+    assert clean_markdown("~~~\n`a`\n```\n~~~\n*b*") == "`a`\n```\n\nb"
+    assert clean_markdown("```\n*never closed*\n") == "*never closed*"
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_where_the_heading_is() -> None:
 @given(st.text("a b`*_#[]()<>!|-=\n~&;\ufdd00\ufdd1"))
 def test_any_text_can_be_cleaned(text: str) -> None:
     first_heading(text)
-    assert set(clean(text)) <= set(text) | {" "}
+    assert set(clean_markdown(text)) <= set(text) | {" "}

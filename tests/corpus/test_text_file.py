@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsgen.corpus.text_file import parse, readable
+from tsgen.corpus.text_files import parse, readable
 
 
 @pytest.mark.parametrize(

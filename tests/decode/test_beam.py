@@ -5,11 +5,11 @@ import pytest
 
 from oracle.decoding import subword_corpus, word_corpus
 from oracle.toy_backbone import ToyBackbone
-from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode import score
-from tsgen.decode.config import DecodeConfig
+from tsgen.constrain.term_sets import PostingsConstraint
+from tsgen.decode import log_probs as score
 from tsgen.decode.search import search
 from tsgen.errors import ConfigError
+from tsgen.settings import DecodeConfig
 
 
 class Scripted(ToyBackbone):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from oracle.decoding import Corpus, brute_force, order_log_prob, subword_corpus, word_corpus
 from oracle.toy_backbone import ToyBackbone
-from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.beginnings import beginnings
-from tsgen.decode.favourite import FavouriteConfig, best_permutations, favourite_permutations
+from tsgen.constrain.term_sets import PostingsConstraint
+from tsgen.decode.favourite import beginnings, best_permutations, favourite_permutations
+from tsgen.settings import FavouriteConfig
 
 WORDS = word_corpus([(3, 1, 0, 2), (2, 0, 1), (1,), (0, 4, 3)])
 PIECES = subword_corpus([(2, 1, 0, 3), (1, 0), (3, 2, 4)], [(0,), (0, 1), (2, 3), (1, 1, 1), (3,)])

@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 from oracle.decoding import ragged, word_corpus
 from oracle.toy_backbone import FixedBackbone, ToyBackbone
-from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.config import DecodeConfig
-from tsgen.decode.fill import fill
-from tsgen.decode.found import Found
-from tsgen.decode.plan import term_log_probs
+from tsgen.constrain.term_sets import PostingsConstraint
+from tsgen.decode.hypotheses import Found
+from tsgen.decode.ranking import fill, term_log_probs
 from tsgen.decode.search import search, search_by_prior
 from tsgen.errors import ConfigError
+from tsgen.settings import DecodeConfig
 
 NARROW = {"beam": 1, "normalise": "docid", "prior": "sum"}
 TERM_SETS = st.lists(

@@ -1,7 +1,7 @@
 import numpy as np
 
 from oracle.decoding import ragged
-from tsgen.decode.found import Found, Hits, Step, Trail, as_hits
+from tsgen.decode.hypotheses import Found, Hits, Step, Trail, as_hits
 from tsgen.records import Hit, Reason
 
 

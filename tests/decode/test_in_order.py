@@ -8,10 +8,10 @@ import pytest
 from small_engine import QUERY, TEXTS, term_set, write_small_engine
 from tsgen.constrain.constraint import Ragged
 from tsgen.constrain.trie import SequenceTrie
-from tsgen.decode.config import DecodeConfig
 from tsgen.decode.search import search
 from tsgen.errors import ConfigError
 from tsgen.retrieve.engine import Engine
+from tsgen.settings import DecodeConfig
 
 PLAIN = {"normalise": "docid", "merge": "max"}  # every term is generated
 

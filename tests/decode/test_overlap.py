@@ -8,16 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle.toy_backbone import FixedBackbone
-from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.config import DecodeConfig
-from tsgen.decode.found import Found
-from tsgen.decode.overlap import overlaps
-from tsgen.decode.rescore import FLATTENED, rescore
+from tsgen.constrain.term_sets import PostingsConstraint
+from tsgen.decode.hypotheses import Found
+from tsgen.decode.ranking import FLATTENED, overlaps, rescore
 from tsgen.decode.search import search, search_by_prior
-from tsgen.docids.merged import Merger, Row
 from tsgen.docids.spelling import words
-from tsgen.docids.term_set import TermSets
+from tsgen.docids.term_set import Merger, Row, TermSets
 from tsgen.records import TermSet
+from tsgen.settings import DecodeConfig
 
 WORDS = ["bake", "bread", "dark", "egg", "rye", "white"]
 SETS = st.lists(

@@ -7,16 +7,15 @@ from hypothesis import strategies as st
 
 from oracle.decoding import Corpus, ragged, subword_corpus, word_corpus
 from oracle.toy_backbone import FixedBackbone, ToyBackbone
-from tsgen.constrain.postings import PostingsConstraint
+from tsgen.constrain.term_sets import PostingsConstraint
 from tsgen.constrain.trie import SequenceTrie
-from tsgen.decode.config import DecodeConfig
-from tsgen.decode.plan import plan
-from tsgen.decode.rescore import FLATTENED
+from tsgen.decode.ranking import FLATTENED, plan
 from tsgen.decode.search import search, search_by_prior
 from tsgen.docids.spelling import words
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
 from tsgen.records import TermSet
+from tsgen.settings import DecodeConfig
 
 WORDS = word_corpus([(0, 1), (1, 2), (3,), (0, 1), (2, 3, 0)])
 PIECES = subword_corpus([(0, 1), (1, 2), (2,)], [(0,), (0, 1), (2, 3, 3)])

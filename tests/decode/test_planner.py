@@ -11,8 +11,8 @@ from oracle.toy_backbone import ToyBackbone
 from tsgen.constrain.constraint import Int
 from tsgen.constrain.trie import Float, SequenceTrie, TrieFrontier
 from tsgen.decode.beam import LookAhead
-from tsgen.decode.config import DecodeConfig
 from tsgen.decode.search import Planner, search
+from tsgen.settings import DecodeConfig
 
 ROWS = [[0, 1], [0, 2], [1, 0], [1, 3], [2, 2], [3, 1]]
 DOCUMENTS = len(ROWS)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.found import Found
-from tsgen.decode.rescore import FLATTENED, rescore
+from tsgen.constrain.term_sets import PostingsConstraint
+from tsgen.decode.hypotheses import Found
+from tsgen.decode.ranking import FLATTENED, rescore
 from tsgen.docids.spelling import words
 from tsgen.docids.term_set import TermSets
 from tsgen.records import TermSet

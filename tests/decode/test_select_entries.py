@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsgen.decode.select import best_entries, valid_normaliser
+from tsgen.decode.topk import best_entries, valid_normaliser
 
 
 @st.composite

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from oracle.decoding import Corpus, subword_corpus, term_log_prob, word_corpus
 from oracle.toy_backbone import ToyBackbone
 from tsgen.constrain.constraint import Ragged
-from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.config import DecodeConfig
-from tsgen.decode.found import as_hits
+from tsgen.constrain.term_sets import PostingsConstraint
+from tsgen.decode.hypotheses import as_hits
+from tsgen.decode.observe import Fall, Tracer, Watcher
 from tsgen.decode.search import search
-from tsgen.decode.trace import Tracer
-from tsgen.decode.watch import Fall, Watcher
+from tsgen.settings import DecodeConfig
 
 SPELLED = [(0,), (1, 2), (1, 3, 0), (2,), (3, 3), (0, 1)]
 MODES = [

@@ -6,10 +6,10 @@ import pytest
 
 from tsgen.artifact import MANIFEST
 from tsgen.corpus.load import load
-from tsgen.docids.audit import Audit, audit, term_frequencies
-from tsgen.docids.stage import TermsConfig, open_term_sets, select_terms
-from tsgen.docids.tokens import count_tokens
+from tsgen.docids.assign import open_term_sets, select_terms
+from tsgen.docids.audit import Audit, audit, count_tokens, term_frequencies
 from tsgen.errors import ConfigError
+from tsgen.settings import TermsConfig
 
 TEXTS = {"ab": "alpha beta", "abc": "beta gamma alpha", "copy": "gamma beta alpha", "no": "?"}
 

@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 
 from tsgen.corpus.load import load
-from tsgen.docids import stage
-from tsgen.docids.stage import TermsConfig, open_term_sets, select_terms, summary, terms_config
+from tsgen.docids import assign as stage
+from tsgen.docids.assign import open_term_sets, select_terms, summary, terms_config
 from tsgen.errors import ArtifactError, ConfigError
-from tsgen.terms import tfidf, weighed, weights
-from tsgen.terms.weights import weights_kind
+from tsgen.settings import TermsConfig
+from tsgen.terms import weighing as weighed
+from tsgen.terms import weights
+from tsgen.terms import weights as tfidf
+from tsgen.terms.weights import TERM_WEIGHTS
 
 DOCUMENTS = {
     "bread": {"title": "White bread", "text": "Bread made from wheat flour, baked."},
@@ -59,8 +62,8 @@ def test_pieces_do_not_stay_and_the_same_inputs_skip_the_work(
 def test_sets_of_every_n_share_the_weighing_of_a_language_model(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = replace(weights_kind("tfidf"), name="slow", trains=True)
-    monkeypatch.setitem(weights._KINDS, "slow", slow)
+    slow = replace(TERM_WEIGHTS.get("tfidf"), name="slow", trains=True)
+    monkeypatch.setitem(TERM_WEIGHTS._entries, "slow", slow)
     cache = tmp_path / "cache"
     select_terms(load(data), config(weights="slow", n=2), tmp_path / "two", cache=cache)
     monkeypatch.setattr(weighed, "weigh_documents", None)  # would raise if it were called

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ArtifactError
 from tsgen.records import TermSet
-from tsgen.terms.words import WordsConfig
+from tsgen.settings import WordsConfig
 
 RECORDS = [
     TermSet("d1", ("white", "bread"), (2.0, 0.5)),

@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from tsgen.corpus.load import load
+from tsgen.docids.assign import select_terms
 from tsgen.docids.audit import audit
-from tsgen.docids.stage import TermsConfig, select_terms
+from tsgen.settings import TermsConfig
 
 pytestmark = pytest.mark.shared
 

@@ -1,8 +1,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tsgen.docids.audit import walk
 from tsgen.docids.term_set import TermSets
-from tsgen.docids.walk import walk
 from tsgen.records import TermSet
 
 SETS = st.lists(st.frozensets(st.sampled_from("abcde"), max_size=4), max_size=8)

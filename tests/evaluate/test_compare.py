@@ -14,8 +14,8 @@ from tsgen.corpus.runs import read_trec
 from tsgen.errors import ArtifactError, ConfigError, DataError
 from tsgen.evaluate.compare import compare
 from tsgen.records import Hit
-from tsgen.retrieve import registry
-from tsgen.retrieve.registry import System
+from tsgen.retrieve import systems as registry
+from tsgen.retrieve.systems import System
 
 ANIMALS = {"d1": "cat", "d2": "dog", "d3": "cow", "d4": "hen"}
 QUERIES = {"q1": "cat", "q2": "dog", "q3": "cow", "q4": "hen", "t1": "my cat", "t2": "my dog"}
@@ -64,7 +64,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
     Toy.fitted, Toy.searched = [], []
     for name, trains in (("toy", False), ("trained", True)):
         toy = System(name, ToyConfig, fit_toy, Toy.load, trains)
-        monkeypatch.setitem(registry._SYSTEMS, name, toy)
+        monkeypatch.setitem(SYSTEMS._entries, name, toy)
 
 
 def test_figures_of_every_group(folder: Path, tmp_path: Path) -> None:

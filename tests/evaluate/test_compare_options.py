@@ -11,13 +11,11 @@ from tsgen.config import StageConfig
 from tsgen.corpus.load import load
 from tsgen.errors import DataError
 from tsgen.evaluate import compare as module
-from tsgen.evaluate.budget import minutes_of, with_minutes
-from tsgen.evaluate.compare import compare
-from tsgen.evaluate.compared import compared
+from tsgen.evaluate.compare import compare, compared, minutes_of, with_minutes
 from tsgen.evaluate.efficiency import Cost, efficiency_table, measure
 from tsgen.records import Hit
-from tsgen.retrieve import registry
-from tsgen.retrieve.registry import System, system, system_names
+from tsgen.retrieve import systems as registry
+from tsgen.retrieve.systems import SYSTEMS, System
 
 ANIMALS = {"d1": "cat", "d2": "dog", "d3": "cow", "d4": "hen"}
 QUERIES = {"q1": "cat", "q2": "dog", "q3": "cow", "q4": "hen", "t1": "my cat", "t2": "my dog"}
@@ -64,7 +62,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name, kind in (("toy", Toy), ("plain", Plain)):
         toy = System(name, ToyConfig, fit, kind.load, True)
-        monkeypatch.setitem(registry._SYSTEMS, name, toy)
+        monkeypatch.setitem(SYSTEMS._entries, name, toy)
 
 
 @pytest.fixture
@@ -79,14 +77,14 @@ def test_all_is_every_system_in_the_order_of_the_paper() -> None:
     assert listed[:4] == ["toy", "bm25", "unicoil", "spladev2"]
     assert listed[-1] == "tsgen"
     aside = {"weigher", "bm25-terms", "tsgen-mini", "hybrid"}
-    assert set(listed) == set(system_names()) - aside
+    assert set(listed) == set(SYSTEMS.names()) - aside
 
 
 def test_minutes_reach_every_system_that_has_them(folder: Path, tmp_path: Path) -> None:
     tables = with_minutes({"dsi": {"clusters": 4}, "train": {"epochs": 3}}, 7.5)
-    assert minutes_of(system("dsi").settings(tables)) == 7.5
-    assert minutes_of(system("tsgen").settings(tables)) == 7.5
-    assert minutes_of(system("bm25").settings(tables)) is None
+    assert minutes_of(SYSTEMS.get("dsi").settings(tables)) == 7.5
+    assert minutes_of(SYSTEMS.get("tsgen").settings(tables)) == 7.5
+    assert minutes_of(SYSTEMS.get("bm25").settings(tables)) is None
     cache = tmp_path / "cache"
     result = compare(load(folder), ["bm25", "toy"], cache=cache, configs={}, minutes=7.5)
     assert result.as_json()["minutes"] == {"bm25": None, "toy": 7.5}

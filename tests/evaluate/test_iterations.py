@@ -10,8 +10,8 @@ from tsgen.corpus.load import load
 from tsgen.evaluate.iterations import IterationComparison, compare_iterations
 from tsgen.evaluate.tables import to_markdown
 from tsgen.retrieve import bench
+from tsgen.retrieve.build import fit_engine
 from tsgen.retrieve.engine import engine_config
-from tsgen.retrieve.fitting import fit_engine
 
 SHORT = ["train.epochs=12", "train.validate_every=4"]  # so that iteration 1 leaves room
 

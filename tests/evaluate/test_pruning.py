@@ -6,14 +6,20 @@ import numpy as np
 import pytest
 
 from oracle.toy_backbone import ToyBackbone
-from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.config import DecodeConfig
+from tsgen.constrain.term_sets import PostingsConstraint
 from tsgen.docids.spelling import subwords, words
 from tsgen.docids.term_set import TermSets
-from tsgen.evaluate.pruned_query import Story, stories
-from tsgen.evaluate.pruning import PruningCounts, count_prunings
-from tsgen.evaluate.schemes import SEQUENCE, SETS, Scheme
+from tsgen.evaluate.pruning import (
+    SEQUENCE,
+    SETS,
+    PruningCounts,
+    Scheme,
+    Story,
+    count_prunings,
+    stories,
+)
 from tsgen.records import TermSet
+from tsgen.settings import DecodeConfig
 
 # The first two share their heaviest term, so as sequences they part at the second.
 DOCUMENTS = {

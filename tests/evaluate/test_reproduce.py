@@ -14,11 +14,10 @@ from tsgen.cli.main import app
 from tsgen.config import StageConfig, read_settings, read_toml
 from tsgen.corpus.load import load
 from tsgen.errors import ConfigError, DataError
-from tsgen.evaluate.experiment import Experiment, read_experiment
-from tsgen.evaluate.reproduce import reproduce
+from tsgen.evaluate.reproduce import Experiment, read_experiment, reproduce
 from tsgen.records import Hit
-from tsgen.retrieve import registry
-from tsgen.retrieve.registry import System
+from tsgen.retrieve import systems as registry
+from tsgen.retrieve.systems import System
 
 TABLES = ("table1", "table2", "table5", "table6", "table7")
 ANIMALS = {"d1": "cat", "d2": "dog", "d3": "cow", "d4": "hen"}
@@ -49,7 +48,7 @@ class Toy:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Toy.fitted = []
-    monkeypatch.setitem(registry._SYSTEMS, "toy", System("toy", ToyConfig, Toy.fit, Toy))  # type: ignore[arg-type]
+    monkeypatch.setitem(SYSTEMS._entries, "toy", System("toy", ToyConfig, Toy.fit, Toy))  # type: ignore[arg-type]
     test = [("q1", "d1"), ("q2", "d2"), ("q3", "d3"), ("q4", "d4")]
     train = [("t1", "d1"), ("t2", "d2")]
     return write_beir(tmp_path / "animals", ANIMALS, QUERIES, train=train, test=test)
@@ -81,7 +80,7 @@ def test_rows_are_settings_over_settings() -> None:
         assert other["lexical"][1].k1 == 1  # type: ignore[attr-defined]
         assert list(experiment().chosen("other", ["only", "cats"])) == ["cats", "only"]
     finally:
-        del registry._SYSTEMS["toy"]
+        del SYSTEMS._entries["toy"]
 
 
 def test_figures_and_cache(folder: Path, tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from tsgen.cli.main import run as run_command
 from tsgen.config import StageConfig
 from tsgen.corpus.load import load
 from tsgen.errors import DataError
-from tsgen.evaluate.source import evaluate_source
+from tsgen.evaluate.figures import evaluate_source
 from tsgen.progress import reporting
 from tsgen.records import Hit
-from tsgen.retrieve import registry
+from tsgen.retrieve import systems as registry
 
 TRAIN = "query-id\tcorpus-id\tscore\nt1\td1\t1\n"
 TEST = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\nq3\td3\t1\n"
@@ -60,7 +60,7 @@ def run_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     fixed = registry.System("fixed", StageConfig, lambda *_: None, Fixed.load)
-    monkeypatch.setitem(registry._SYSTEMS, "fixed", fixed)
+    monkeypatch.setitem(SYSTEMS._entries, "fixed", fixed)
     folder = tmp_path / "engine"
     stage(folder, Fixed().save, kind="fixed", config=StageConfig(), inputs={})
     return folder

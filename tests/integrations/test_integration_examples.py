@@ -65,5 +65,5 @@ def test_a_missing_library_prints_the_pip_command(
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.delitem(sys.modules, f"tsgen.integrations.{name}", raising=False)
-    with pytest.raises(MissingExtraError, match=rf"pip install 'tsgen\[{extra}\]'"):
+    with pytest.raises(MissingExtraError, match=rf"pip install 'tsgen-ir\[{extra}\]'"):
         __import__(f"tsgen.integrations.{name}")

@@ -5,7 +5,7 @@ import math
 import torch
 from backbones import TERMS, TINY
 
-from tsgen.model.copying import Copy
+from tsgen.model.mini import Copy
 
 
 def test_what_a_state_points_at_is_added() -> None:

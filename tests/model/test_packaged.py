@@ -12,7 +12,7 @@ from tsgen.model.seq2seq import Seq2Seq
 
 def needs(extra: str, *modules: str) -> pytest.MarkDecorator:
     missing = [module for module in modules if find_spec(module) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"needs pip install 'tsgen[{extra}]'")
+    return pytest.mark.skipif(bool(missing), reason=f"needs pip install 'tsgen-ir[{extra}]'")
 
 
 def continued(backbone: Seq2Seq | DecoderOnly, query: str, steps: int) -> str:

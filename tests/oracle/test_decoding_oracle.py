@@ -20,10 +20,10 @@ from oracle.decoding import (
     word_corpus,
 )
 from oracle.toy_backbone import ToyBackbone, as_it_is, as_set_of_tokens, as_sets
-from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.config import DecodeConfig
-from tsgen.decode.found import Found
+from tsgen.constrain.term_sets import PostingsConstraint
+from tsgen.decode.hypotheses import Found
 from tsgen.decode.search import search
+from tsgen.settings import DecodeConfig
 
 WIDE = 3000  # more hypotheses than 8 documents of 5 terms have
 EVERYTHING = 100

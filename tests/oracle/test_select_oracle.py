@@ -9,11 +9,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsgen.docids.stage import term_sets
+from tsgen.docids.assign import term_sets
 from tsgen.records import Document
-from tsgen.terms.rank import Candidates, rank
-from tsgen.terms.select import select
-from tsgen.terms.weighed import reserved_term, weigh_corpus
+from tsgen.terms.selection import Candidates, rank, select
+from tsgen.terms.weighing import reserved_term, weigh_corpus
 
 Corpus = dict[str, dict[str, float]]  # document id → word → weight
 Sets = dict[str, frozenset[str]]

@@ -6,7 +6,7 @@ from zlib import crc32
 import numpy as np
 import torch
 
-from tsgen.constrain.keys import member_keys
+from tsgen.constrain.kernels import member_keys
 
 Prefix = tuple[int, ...]
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsgen.pretrain.config import NoiseConfig
-from tsgen.pretrain.endings import base, with_ending
-from tsgen.pretrain.noise import ADDED, inflect, misspell, with_noise
+from tsgen.settings import NoiseConfig
+from tsgen.synthetic.english import base, with_ending
+from tsgen.synthetic.pseudo_query import ADDED, inflect, misspell, with_noise
 
 QUIET = NoiseConfig(everyday=0, inflect=0, misspell=0, drop=0, add=0, lower=0)
 seeds = st.integers(0, 2**32).map(np.random.default_rng)

@@ -5,11 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsgen.errors import ConfigError, DataError
-from tsgen.pretrain.config import PseudoQueryConfig
-from tsgen.pretrain.pairs import PseudoPairs
-from tsgen.pretrain.shuffle import shuffled
 from tsgen.queries.pairs import Pair
 from tsgen.records import Document
+from tsgen.settings import PseudoQueryConfig
+from tsgen.synthetic.pseudo_pairs import PseudoPairs, shuffled
 
 DOCUMENTS = [
     Document(f"{i}", f"Text number {i} is about bread and butter.", f"T{i}") for i in range(10)

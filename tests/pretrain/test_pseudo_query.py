@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsgen.errors import ConfigError
-from tsgen.pretrain.config import KINDS, NoiseConfig, PseudoQueryConfig
-from tsgen.pretrain.prepared import Prepared, content_words, without_parentheses
-from tsgen.pretrain.pseudo_query import pseudo_query
 from tsgen.records import Document
+from tsgen.settings import KINDS, NoiseConfig, PseudoQueryConfig
+from tsgen.synthetic.prepared import Prepared, content_words, without_parentheses
+from tsgen.synthetic.pseudo_query import pseudo_query
 
 QUIET = NoiseConfig(everyday=0, inflect=0, misspell=0, drop=0, add=0, lower=0)
 MERCURY = Document(
@@ -60,7 +60,7 @@ def test_the_same_from_a_prepared_document_used_before(seed: int) -> None:
 def test_the_same_whatever_the_hash_seed() -> None:
     program = (
         "import numpy as np\n"
-        "from tsgen.pretrain.pseudo_query import PseudoQueryConfig, pseudo_query\n"
+        "from tsgen.synthetic.pseudo_query import PseudoQueryConfig, pseudo_query\n"
         "from tsgen.records import Document\n"
         f"document = Document('m', {MERCURY.text!r}, {MERCURY.title!r})\n"
         "rng = np.random.default_rng(0)\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsgen.queries.sentences import headings, sentences
+from tsgen.queries.pairs import headings, sentences
 
 
 @pytest.mark.parametrize(

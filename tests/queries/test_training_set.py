@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tsgen.queries.negatives import TrainingSet
 from tsgen.queries.pairs import Pair
-from tsgen.queries.training_set import TrainingSet
 
 PAIRS = [Pair(f"query {i}", i) for i in range(5)]
 NEGATIVES = np.array([[1, 2, 3], [0, 4, 5], [0, 0, 0], [0, 0, 0], [0, 0, 0]])

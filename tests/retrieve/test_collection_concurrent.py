@@ -14,9 +14,9 @@ import pytest
 from living import DOCUMENTS, rebuilt, rounded
 from tsgen.errors import ArtifactError
 from tsgen.records import Document
-from tsgen.retrieve import database
+from tsgen.retrieve import storage as database
 from tsgen.retrieve.collection import Collection
-from tsgen.retrieve.store import Store
+from tsgen.retrieve.storage import Store
 
 ALWAYS = {document.id for document in DOCUMENTS}
 BATCH = 3

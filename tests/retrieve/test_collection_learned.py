@@ -6,9 +6,9 @@ from fitted import settings, write_bert, write_foods
 from tsgen.config import read_settings
 from tsgen.corpus.load import load
 from tsgen.records import Document
+from tsgen.retrieve.build import fit_engine
 from tsgen.retrieve.collection import Collection
 from tsgen.retrieve.engine import engine_config
-from tsgen.retrieve.fitting import fit_engine
 
 
 def test_a_trained_weigher_weighs_what_is_added(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from living import DOCUMENTS, PLANTS, copied, rebuilt, rounded, write_engine
 from tsgen.docids.term_set import ARRAYS, TermSets
 from tsgen.errors import DataError
 from tsgen.records import Document
-from tsgen.retrieve.auditing import audit_engine
 from tsgen.retrieve.collection import Changed, Collection
+from tsgen.retrieve.engine_audit import audit_engine
 from tsgen.terms.words import Splitter
 
 WORDS = [*PLANTS, "vine", "reed", "sedge"]

@@ -14,9 +14,10 @@ from tsgen.corpus.load import load
 from tsgen.errors import ArtifactError, ConfigError, DataError
 from tsgen.evaluate.compare import compare
 from tsgen.records import Document
-from tsgen.retrieve.documents import DocumentStore
-from tsgen.retrieve.engine import Engine, EngineConfig, engine_config
-from tsgen.retrieve.fitting import fit_engine
+from tsgen.retrieve.build import fit_engine
+from tsgen.retrieve.engine import Engine, engine_config
+from tsgen.retrieve.storage import DocumentStore
+from tsgen.settings import EngineConfig
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +133,7 @@ def test_an_engine_of_a_newer_version(folder: Path, tmp_path: Path) -> None:
     manifest = json.loads((folder / "engine" / MANIFEST).read_text())
     newer = {"format": 99, "versions": {"tsgen": "9.0"}}
     (tmp_path / MANIFEST).write_text(json.dumps(manifest | newer))
-    with pytest.raises(ArtifactError, match=r"made by tsgen 9.0.*pip install -U tsgen"):
+    with pytest.raises(ArtifactError, match=r"made by tsgen 9.0.*pip install -U tsgen-ir"):
         Engine.load(tmp_path)
 
 

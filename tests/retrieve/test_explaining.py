@@ -6,11 +6,11 @@ import pytest
 from fitted import settings, write_bert, write_foods
 from tsgen.config import read_settings
 from tsgen.corpus.load import load
-from tsgen.decode.likelihood import log_likelihoods
+from tsgen.decode.log_probs import log_likelihoods
 from tsgen.errors import DataError
+from tsgen.retrieve.build import fit_engine
 from tsgen.retrieve.engine import Engine, engine_config
-from tsgen.retrieve.explaining import explain
-from tsgen.retrieve.fitting import fit_engine
+from tsgen.retrieve.explain import explain
 
 QUERIES = ["what is sour rice", "rice", "with jam and fish"]
 

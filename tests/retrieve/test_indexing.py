@@ -12,9 +12,10 @@ from tsgen.artifact import read_manifest
 from tsgen.config import read_settings
 from tsgen.corpus.load import load
 from tsgen.errors import ConfigError
-from tsgen.model.mini import Mini, MiniConfig
+from tsgen.model.mini import Mini
+from tsgen.retrieve.build import index_config, index_documents
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.indexing import IndexConfig, index_config, index_documents
+from tsgen.settings import IndexConfig, MiniConfig
 
 
 @pytest.fixture(scope="module")

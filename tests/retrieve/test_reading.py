@@ -8,9 +8,7 @@ from small_engine import QUERY, write_small_engine
 from tsgen.records import Document
 from tsgen.retrieve.collection import Collection
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.explaining import explain
-from tsgen.retrieve.tracing import trace
-from tsgen.retrieve.why import why
+from tsgen.retrieve.explain import explain, trace, why
 
 MISSPELT = "braed flouur ovan"
 DOCUMENT = "bread/rye.md"

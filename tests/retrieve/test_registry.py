@@ -9,26 +9,25 @@ import pytest
 from tsgen.artifact import stage
 from tsgen.config import StageConfig
 from tsgen.errors import ArtifactError, ConfigError
-from tsgen.retrieve import registry
-from tsgen.retrieve.registry import System, system, system_names
-from tsgen.retrieve.saved import open_retriever
+from tsgen.retrieve import systems as registry
+from tsgen.retrieve.systems import SYSTEMS, System, open_retriever
 
 
 def test_files_of_the_folder_are_systems() -> None:
-    assert "bm25" in system_names()
-    assert system("bm25").name == "bm25"
+    assert "bm25" in SYSTEMS.names()
+    assert SYSTEMS.get("bm25").name == "bm25"
 
 
 def test_typo_names_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"unknown system 'bm52'; did you mean 'bm25'\? known: "):
-        system("bm52")
+        SYSTEMS.get("bm52")
 
 
 def test_listing_imports_no_system() -> None:
     code = """
 import sys
-from tsgen.retrieve.registry import system_names
-assert "bm25" in system_names()
+from tsgen.retrieve.systems import (SYSTEMS)
+assert "bm25" in SYSTEMS.names()
 loaded = {"bm25s", "torch", "tsgen.baselines.bm25"} & set(sys.modules)
 assert not loaded, loaded
 """
@@ -44,7 +43,7 @@ def test_saved_retriever_is_opened_by_its_kind(
 ) -> None:
     opened: list[Path] = []
     toy = System("toy", Nothing, lambda *_: None, opened.append)
-    monkeypatch.setitem(registry._SYSTEMS, "toy", toy)
+    monkeypatch.setitem(SYSTEMS._entries, "toy", toy)
     stage(tmp_path / "toy", lambda folder: None, kind="toy", config=Nothing(), inputs={})
     open_retriever(tmp_path / "toy")
     assert opened == [tmp_path / "toy"]

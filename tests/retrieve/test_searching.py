@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tsgen.records import Hit, Query
-from tsgen.retrieve.searching import BATCH, PIECE, keep_run, read_kept_run, run_queries
+from tsgen.retrieve.bench import BATCH, PIECE, keep_run, read_kept_run, run_queries
 
 QUERIES = [Query(f"q{n}", f"text {n}") for n in range(PIECE * 2 + 10)]
 

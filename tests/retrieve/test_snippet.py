@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsgen.retrieve.snippet import mark, query_keys, snippet
+from tsgen.retrieve.results import mark, query_keys, snippet
 from tsgen.terms.words import Splitter
 
 SPLITTER = Splitter()

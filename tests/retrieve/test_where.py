@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsgen.errors import WhereError
-from tsgen.retrieve.where import parse
+from tsgen.retrieve.filters import parse
 
 ROW = {
     "lang": "en",

@@ -9,8 +9,7 @@ from tsgen.errors import DataError
 from tsgen.records import Document
 from tsgen.retrieve.collection import Collection
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.tracing import shortened, trace
-from tsgen.retrieve.why import smallest_beam, why
+from tsgen.retrieve.explain import shortened, smallest_beam, trace, why
 
 
 @pytest.fixture(scope="module", params=[{}, {"normalise": "full", "merge": "max"}])

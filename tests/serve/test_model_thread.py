@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from tsgen.records import Hit
-from tsgen.serve.model_thread import Ask, ModelThread
-from tsgen.serve.refused import Refused
+from tsgen.serve.http_errors import Refused
+from tsgen.serve.worker import Ask, ModelThread
 
 TEN, TWENTY = Ask(10), Ask(20)
 

@@ -17,10 +17,10 @@ from served import Foods
 
 import running
 from tsgen.errors import ConfigError
-from tsgen.serve import patience
+from tsgen.serve import server as patience
 from tsgen.serve.app import create_app
 from tsgen.serve.limits import Limits
-from tsgen.serve.running import bind, run, server_config
+from tsgen.serve.server import bind, run, server_config
 
 JSON = b"POST /search HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 

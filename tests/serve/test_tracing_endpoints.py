@@ -9,7 +9,7 @@ from small_engine import QUERY, TEXTS, write_small_engine
 from tsgen.retrieve.collection import Collection
 from tsgen.serve.app import create_app
 from tsgen.serve.limits import Limits
-from tsgen.serve.tracing_schemas import TraceAnswer, WhyAnswer
+from tsgen.serve.schemas import TraceAnswer, WhyAnswer
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from served import AUTHORIZED, Foods, client
 
-from tsgen.serve import static
-from tsgen.serve.logs import write_logs
+from tsgen.serve import routes as static
+from tsgen.serve.guard import write_logs
 
 
 def test_health_and_readiness() -> None:

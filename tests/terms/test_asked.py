@@ -7,11 +7,12 @@ import pytest
 
 from toy import write_beir
 from tsgen.corpus.load import load
-from tsgen.docids.stage import TermsConfig, select_terms, summary
+from tsgen.docids.assign import select_terms, summary
 from tsgen.queries.pairs import Pair
-from tsgen.terms import asked
-from tsgen.terms.rank import Candidates
-from tsgen.terms.words import Splitter, WordsConfig
+from tsgen.settings import TermsConfig, WordsConfig
+from tsgen.terms import selection as asked
+from tsgen.terms.selection import Candidates
+from tsgen.terms.words import Splitter
 
 WORDS = [f"w{a}{b}" for a in "abcdefgh" for b in "klmno"]  # forty, none like another's stem
 SPLITTER = Splitter(WordsConfig())

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from fitted import FOODS, write_foods
 from tsgen.corpus.load import load
-from tsgen.docids.stage import TermsConfig, select_terms
-from tsgen.terms.control import ControlConfig, _build, _load
-from tsgen.terms.weights import Workspace
+from tsgen.docids.assign import select_terms
+from tsgen.settings import TermsConfig
+from tsgen.terms.weights import ControlConfig, Workspace, _build_control, _load_control
 from tsgen.terms.words import Splitter
 
 
@@ -25,10 +25,10 @@ def test_no_word_of_the_document_is_its_term(tmp_path: Path) -> None:
 def test_the_seed_and_the_document_alone_decide(tmp_path: Path) -> None:
     data, splitter = load(write_foods(tmp_path / "set", "test")), Splitter()
     documents = list(data.documents())
-    built = _build(data, splitter, ControlConfig(), Workspace(seed=3))
+    built = _build_control(data, splitter, ControlConfig(), Workspace(seed=3))
     forward = list(built.weigh(documents))
     assert list(built.weigh(reversed(documents))) == forward[::-1]
     built.save(tmp_path)
-    assert list(_load(tmp_path, splitter, ControlConfig()).weigh(documents)) == forward
-    other = _build(data, splitter, ControlConfig(), Workspace(seed=4))
+    assert list(_load_control(tmp_path, splitter, ControlConfig()).weigh(documents)) == forward
+    other = _build_control(data, splitter, ControlConfig(), Workspace(seed=4))
     assert list(other.weigh(documents)) != forward

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsgen.records import Document
-from tsgen.terms.lexicon import FILE, Counting, Lexicon, edits
+from tsgen.terms.words import FILE, Counting, Lexicon, edits
 
 TEXTS = {
     "1": "The monkey family: lemurs, baboons and the monkeys of Brazil.",

@@ -1,7 +1,7 @@
 """Which terms the words of a query are."""
 
-from tsgen.terms.lookup import Lookup
-from tsgen.terms.words import Splitter, WordsConfig
+from tsgen.settings import WordsConfig
+from tsgen.terms.words import Lookup, Splitter
 
 TERMS = ["baking", "bread", "breads", "café", "rye"]
 

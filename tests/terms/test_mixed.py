@@ -6,13 +6,10 @@ import pytest
 
 from tsgen.errors import ConfigError
 from tsgen.records import Document
-from tsgen.terms.impact import Impact
-from tsgen.terms.learned import LearnedConfig
-from tsgen.terms.selector import Selector
-from tsgen.terms.tfidf import TfidfConfig, TfidfWeights
-from tsgen.terms.weigher import Weigher, WeigherConfig
-from tsgen.terms.weights import weights_kind
-from tsgen.terms.words import Splitter, WordsConfig
+from tsgen.settings import LearnedConfig, TfidfConfig, WeigherConfig, WordsConfig
+from tsgen.terms.weigher import Selector, Weigher
+from tsgen.terms.weights import TERM_WEIGHTS, Impact, TfidfWeights
+from tsgen.terms.words import Splitter
 
 TEXTS = ["white bread and an egg", "an egg of a level", "white white x9", ""]
 DOCUMENTS = [Document(str(i), text) for i, text in enumerate(TEXTS)]
@@ -31,7 +28,7 @@ def saved(tiny_bert: Path, folder: Path, **shape: object) -> Weigher:
 
 def test_both_have_their_share(tiny_bert: Path, tmp_path: Path) -> None:
     weigher = saved(tiny_bert, tmp_path, prior="bm25", selector=True)
-    mixed = weights_kind("learned").load(tmp_path, SPLITTER, LearnedConfig(share=0.3))
+    mixed = TERM_WEIGHTS.get("learned").load(tmp_path, SPLITTER, LearnedConfig(share=0.3))
     rare = TfidfWeights(SPLITTER, Impact.count(TEXTS, SPLITTER), TfidfConfig())
     parts = Selector(weigher).weigh(DOCUMENTS), rare.weigh(DOCUMENTS)
     for found, asked, told in zip(mixed.weigh(iter(DOCUMENTS)), *parts, strict=True):
@@ -43,7 +40,7 @@ def test_both_have_their_share(tiny_bert: Path, tmp_path: Path) -> None:
 
 def test_saved_again_it_weighs_the_same(tiny_bert: Path, tmp_path: Path) -> None:
     saved(tiny_bert, tmp_path, prior="bm25", selector=True)
-    kind, config = weights_kind("learned"), LearnedConfig(share=0.3)
+    kind, config = TERM_WEIGHTS.get("learned"), LearnedConfig(share=0.3)
     first = kind.load(tmp_path, SPLITTER, config)
     (tmp_path / "again").mkdir()
     first.save(tmp_path / "again")
@@ -60,7 +57,7 @@ def test_what_a_share_needs(
 ) -> None:
     saved(tiny_bert, tmp_path, **shape)
     with pytest.raises(ConfigError, match=missing):
-        weights_kind("learned").load(tmp_path, SPLITTER, LearnedConfig(share=0.3))
+        TERM_WEIGHTS.get("learned").load(tmp_path, SPLITTER, LearnedConfig(share=0.3))
 
 
 def test_a_share_trains_no_other_weigher() -> None:

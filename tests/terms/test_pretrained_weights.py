@@ -6,13 +6,13 @@ import pytest
 
 from toy import copy_damaged, write_beir
 from tsgen.corpus.load import load
-from tsgen.docids.stage import TermsConfig, build_weights, keep_weights, kept_weights, select_terms
+from tsgen.docids.assign import build_weights, keep_weights, kept_weights, select_terms
 from tsgen.errors import ArtifactError, ConfigError
 from tsgen.records import Document
-from tsgen.terms import pretrained
-from tsgen.terms.pretrained import FOLDER, PretrainedConfig
-from tsgen.terms.selector import Selector
-from tsgen.terms.weigher import WEIGHTS, Weigher
+from tsgen.settings import PretrainedConfig, TermsConfig
+from tsgen.terms import shipped_weigher as pretrained
+from tsgen.terms.shipped_weigher import FOLDER
+from tsgen.terms.weigher import WEIGHTS, Selector, Weigher
 
 VOLCANO = Document(
     "volcano",

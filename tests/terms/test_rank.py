@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsgen.terms.rank import pack, rank, sort_rows, unpack
-from tsgen.terms.weighed import Weighed
+from tsgen.terms.selection import pack, rank, sort_rows, unpack
+from tsgen.terms.weighing import Weighed
 from tsgen.terms.words import Splitter
 
 

@@ -1,7 +1,6 @@
 import numpy as np
 
-from tsgen.terms.rank import Candidates
-from tsgen.terms.select import Selection, select, smallest_n
+from tsgen.terms.selection import Candidates, Selection, select, smallest_n
 
 
 def corpus(**rows: str) -> Candidates:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tsgen.arrays import Strings
 from tsgen.errors import ArtifactError
-from tsgen.terms.strings import Strings
 
 
 def test_strings_come_back_from_disk(tmp_path: Path) -> None:

@@ -8,15 +8,14 @@ import pytest
 import torch
 
 from tsgen.queries.lexical import LexicalIndex
-from tsgen.queries.negatives import hard_negatives
+from tsgen.queries.negatives import TrainingSet, hard_negatives
 from tsgen.queries.pairs import Pair, pseudo_pairs
-from tsgen.queries.training_set import TrainingSet
 from tsgen.records import Document
-from tsgen.terms import scoring
-from tsgen.terms.selector import Selector, selection_loss
-from tsgen.terms.train import WeigherTrainer, WeigherTraining
-from tsgen.terms.weigher import Weigher, WeigherConfig
-from tsgen.terms.words import Splitter, WordsConfig
+from tsgen.settings import WeigherConfig, WeigherTraining, WordsConfig
+from tsgen.terms import weigher as scoring
+from tsgen.terms.weigher import Selector, Weigher, selection_loss
+from tsgen.terms.weigher_training import WeigherTrainer
+from tsgen.terms.words import Splitter
 
 # Each document has a word that names it ("t…") and one that misleads: the next one's name.
 NAMES = [f"t{letter}" for letter in "abcdefgh"]
@@ -88,7 +87,7 @@ def test_the_selector_finds_the_words_that_queries_have(
         best = [(name, sorted(words, key=lambda word: -words[word])[:2]) for name, words in found]
         return float(np.mean([len({name, "bread"} & set(two)) / 2 for name, two in best]))
 
-    monkeypatch.setattr("tsgen.terms.train.SELECTED", 2)
+    monkeypatch.setattr("tsgen.terms.weigher_training.SELECTED", 2)
     one = trainer(tiny_bert, tmp_path, selector=True, epochs=60, patience=99)
     before = selected()
     one.run()

@@ -5,7 +5,7 @@ import pytest
 
 from tsgen.errors import TsgenError
 from tsgen.records import Document
-from tsgen.terms.weighed import Weighed, remove_pieces, reserved_term, weigh_corpus
+from tsgen.terms.weighing import Weighed, remove_pieces, reserved_term, weigh_corpus
 
 DOCUMENTS = [Document(f"d{i}", text) for i, text in enumerate(["a b", "b", "", "a c", "c"])]
 

@@ -8,12 +8,12 @@ import torch
 
 from tsgen.errors import ConfigError
 from tsgen.records import Document
-from tsgen.terms import scoring
+from tsgen.settings import WeigherConfig, WordsConfig
+from tsgen.terms import weigher as scoring
 from tsgen.terms.encoder import load_encoder, packaged_minilm
-from tsgen.terms.impact import Impact
-from tsgen.terms.selector import Selector, selected_share, selection_loss
-from tsgen.terms.weigher import Weigher, WeigherConfig
-from tsgen.terms.words import Splitter, WordsConfig
+from tsgen.terms.weigher import Selector, Weigher, selected_share, selection_loss
+from tsgen.terms.weights import Impact
+from tsgen.terms.words import Splitter
 
 TEXTS = [
     "white breads, white bread",

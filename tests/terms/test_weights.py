@@ -8,10 +8,9 @@ import pytest
 
 from tsgen.errors import ConfigError
 from tsgen.records import Document
-from tsgen.terms.random_terms import RandomWeights
-from tsgen.terms.tfidf import TfidfConfig
-from tsgen.terms.weights import Weights, Workspace, weights_kind, weights_names
-from tsgen.terms.words import Splitter, WordsConfig
+from tsgen.settings import TfidfConfig, WordsConfig
+from tsgen.terms.weights import TERM_WEIGHTS, RandomWeights, Weights, Workspace
+from tsgen.terms.words import Splitter
 
 BREAD = Document("d1", "rye bread, breads", title="White bread")
 EGG = Document("d2", "an egg and rye")
@@ -25,7 +24,7 @@ def corpus(*documents: Document) -> Any:
 
 
 def build(name: str, *documents: Document, **options: float) -> Weights:
-    kind = weights_kind(name)
+    kind = TERM_WEIGHTS.get(name)
     return kind.build(corpus(*documents), Splitter(), kind.config(**options), Workspace())
 
 
@@ -95,9 +94,9 @@ def test_a_document_without_words_has_none(name: str) -> None:
 
 
 def test_an_unknown_name_gets_the_nearest_known_one() -> None:
-    assert weights_names() == ["control", "learned", "pretrained", "random", "tfidf", "title"]
+    assert TERM_WEIGHTS.names() == ["control", "learned", "pretrained", "random", "tfidf", "title"]
     with pytest.raises(ConfigError, match="unknown weights 'tfdif'; did you mean 'tfidf'"):
-        weights_kind("tfdif")
+        TERM_WEIGHTS.get("tfdif")
 
 
 def test_settings_are_checked() -> None:
@@ -109,7 +108,7 @@ def test_settings_are_checked() -> None:
 def test_saved_weights_weigh_what_comes_later_as_the_built_ones_do(
     name: str, tmp_path: Path
 ) -> None:
-    kind, new = weights_kind(name), Document("d3", "an egg on white toast", title="Egg")
+    kind, new = TERM_WEIGHTS.get(name), Document("d3", "an egg on white toast", title="Egg")
     built = kind.build(corpus(BREAD, EGG), Splitter(), kind.config(), Workspace(seed=7))
     built.save(tmp_path)
     read = kind.load(tmp_path, Splitter(), kind.config())

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsgen.errors import ConfigError
-from tsgen.terms.words import Splitter, WordsConfig, normalise
+from tsgen.settings import WordsConfig
+from tsgen.terms.words import Splitter, normalise
 
 PLAIN = Splitter(WordsConfig(stop_words="none", stem="none"))
 

@@ -5,13 +5,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tsgen.arrays import offsets_of
 from tsgen.constrain.constraint import Ragged
 from tsgen.docids.term_set import TermSets
 from tsgen.records import TermSet
-from tsgen.terms.arrays import offsets_of
-from tsgen.train.competitors import Competitors, valid_after
-from tsgen.train.loss import LOSSES
-from tsgen.train.targets import padded
+from tsgen.train.examples import padded
+from tsgen.train.objective import LOSSES, Competitors, valid_after
 
 SYMBOLS = 8
 NONE = np.empty((1, 0), np.int64)  # no hard ones

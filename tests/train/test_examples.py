@@ -11,7 +11,7 @@ from tsgen.docids.term_set import TermSets
 from tsgen.errors import DataError
 from tsgen.queries.pairs import Pair
 from tsgen.records import TermSet
-from tsgen.train.config import PairsConfig
+from tsgen.settings import PairsConfig
 from tsgen.train.examples import examples, own_pairs, read_pairs
 
 DOCUMENTS = {"d0": "white bread with an egg", "d1": "salt", "d2": "nothing"}

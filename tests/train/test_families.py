@@ -8,16 +8,14 @@ import pytest
 import torch
 from tiny_models import FAMILIES, PAIRS, VALIDATION, generator
 
-from tsgen.decode.config import DecodeConfig
-from tsgen.decode.favourite import FavouriteConfig, favourite_permutations
-from tsgen.decode.likelihood import log_likelihoods
+from tsgen.decode.favourite import favourite_permutations
+from tsgen.decode.log_probs import log_likelihoods
 from tsgen.decode.search import search
 from tsgen.errors import ConfigError
-from tsgen.train.config import TrainConfig
-from tsgen.train.generator import Generator
+from tsgen.model.generator import Generator
+from tsgen.settings import DecodeConfig, FavouriteConfig, TrainConfig
+from tsgen.train.examples import reorder, weight_order
 from tsgen.train.loop import TrainingSet, train
-from tsgen.train.reorder import reorder
-from tsgen.train.targets import weight_order
 
 SETTINGS = {
     "batch_size": 20, "epochs": 90, "learning_rate": 1e-2, "validate_every": 30, "patience": 9,

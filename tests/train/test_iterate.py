@@ -14,22 +14,15 @@ from toy import write_beir
 from tsgen import training_loop
 from tsgen.constrain.constraint import Int
 from tsgen.corpus.load import load
-from tsgen.decode.favourite import FavouriteConfig
-from tsgen.docids.stage import TermsConfig, select_terms
+from tsgen.docids.assign import select_terms
 from tsgen.errors import ArtifactError
 from tsgen.progress import reporting
 from tsgen.queries.lexical import LexicalIndex
+from tsgen.settings import FavouriteConfig, GeneratorConfig, ModelConfig, TermsConfig, TrainConfig
 from tsgen.train import iterate
-from tsgen.train.competitors import Competitors
-from tsgen.train.config import ModelConfig, TrainConfig
-from tsgen.train.iterate import (
-    MODEL,
-    GeneratorConfig,
-    best_figure,
-    favourite_orders,
-    train_generator,
-)
-from tsgen.train.targets import weight_order
+from tsgen.train.examples import weight_order
+from tsgen.train.iterate import MODEL, best_figure, favourite_orders, train_generator
+from tsgen.train.objective import Competitors
 
 TRAIN = TrainConfig(batch_size=20, epochs=6, learning_rate=1e-2, validate_every=3)
 

@@ -7,11 +7,10 @@ import torch
 from tiny_models import PAIRS, VALIDATION, generator
 
 from tsgen.artifact import LOGS
-from tsgen.train.config import TrainConfig
-from tsgen.train.generator import Generator
+from tsgen.model.generator import Generator
+from tsgen.settings import TrainConfig
+from tsgen.train.examples import at_random, weight_order
 from tsgen.train.loop import TrainingSet, train
-from tsgen.train.reorder import at_random
-from tsgen.train.targets import weight_order
 from tsgen.training_loop import CURVE, Report, remove_checkpoint, schedule, training_seconds
 
 CONFIG = TrainConfig(batch_size=8, epochs=4, learning_rate=1e-2, validate_every=5, patience=9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tsgen.train.loss import any_remaining_loss, seq2seq_loss
+from tsgen.train.objective import any_remaining_loss, seq2seq_loss
 
 # Two targets over four symbols: (2, 0, 1), and (3, 1) with one place of padding.
 P = np.array(

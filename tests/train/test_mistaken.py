@@ -10,12 +10,11 @@ from toy import write_beir
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
 from tsgen.corpus.runs import write_trec
-from tsgen.decode.config import DecodeConfig
 from tsgen.decode.search import search_by_prior
 from tsgen.errors import ConfigError, DataError
 from tsgen.records import Hit
-from tsgen.train.config import TrainConfig
-from tsgen.train.mistaken import Mistaken, mistaken
+from tsgen.settings import DecodeConfig, TrainConfig
+from tsgen.train.hard_negatives import Mistaken, mistaken
 
 H = 2
 

@@ -7,17 +7,17 @@ import torch
 
 from fitted import settings, write_bert, write_foods
 from tsgen.config import read_settings
+from tsgen.corpus.dataset import Without
 from tsgen.corpus.load import load
-from tsgen.corpus.without import Without
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import DataError
+from tsgen.model.generator import Generator
 from tsgen.model.mini import Mini
-from tsgen.pretrain.config import PseudoQueryConfig
-from tsgen.pretrain.judged import PseudoJudged
 from tsgen.records import TermSet
+from tsgen.settings import PretrainConfig, PseudoQueryConfig
+from tsgen.synthetic.pseudo_pairs import PseudoJudged
 from tsgen.train import pretraining
-from tsgen.train.generator import Generator
-from tsgen.train.pretraining import PretrainConfig, pretrain, pretrain_config
+from tsgen.train.pretraining import pretrain, pretrain_config
 
 
 def config(folder: Path) -> PretrainConfig:

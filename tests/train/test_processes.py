@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from two_processes import trained
 
 from fitted import FOODS, settings, write_bert, write_foods
-from tsgen import processes
+from tsgen import parallel as processes
 from tsgen.artifact import verify
 from tsgen.corpus.load import load
 from tsgen.retrieve.engine import Engine

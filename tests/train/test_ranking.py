@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.rescore import FLATTENED
+from tsgen.constrain.term_sets import PostingsConstraint
+from tsgen.decode.ranking import FLATTENED
 from tsgen.docids.spelling import words
 from tsgen.docids.term_set import TermSets
 from tsgen.records import TermSet
-from tsgen.train.ranking import Ranking
+from tsgen.train.objective import Ranking
 
 SETS = TermSets.of(
     [

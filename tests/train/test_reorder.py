@@ -4,7 +4,7 @@ import numpy as np
 
 from tsgen.docids.term_set import TermSets
 from tsgen.records import TermSet
-from tsgen.train.reorder import ANY, QueryFirst, at_random, reorder
+from tsgen.train.examples import ANY, QueryFirst, at_random, reorder
 
 SETS = TermSets.of([TermSet("x", ("breads", "rye", "oven", "salt", "yeast"), (1.0,) * 5)])
 TERMS = SETS.terms(0)

@@ -11,12 +11,12 @@ from tiny_models import HF, PAIRS, PIECES, TINY, VALIDATION
 from tsgen.decode.search import search
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.errors import ConfigError
+from tsgen.model.generator import load_backbone
 from tsgen.model.mini import WEIGHTS_FILE
 from tsgen.model.shipped import tsgen_mini
-from tsgen.train.config import ModelConfig, SequenceTrainConfig
-from tsgen.train.generator import load_backbone
+from tsgen.settings import ModelConfig, SequenceTrainConfig
 from tsgen.train.loop import mean_reciprocal_rank
-from tsgen.train.sequences import SequenceGenerator, new_backbone, train_sequences
+from tsgen.train.sequence_generator import SequenceGenerator, new_backbone, train_sequences
 from tsgen.training_loop import CURVE, LOGS, TIME, Report, schedule_by_share
 
 CODES = [[i // 8, 8 + i % 8 // 4, 10 + i % 4] for i in range(20)]

@@ -9,9 +9,9 @@ from transformers import PreTrainedTokenizerFast
 
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
+from tsgen.model.generator import TERMINATOR, spelling_for
 from tsgen.model.vocabulary import pieces_in_text, word_pieces
 from tsgen.records import TermSet
-from tsgen.train.generator import TERMINATOR, spelling_for
 
 TEXT = ["the white bread, the sodium level, 1,000 eggs in C++ and .net, café"] * 3
 TERMS = ["bread", "white bread", "sodium", "eggs", "1,000", "c++", ".net", "café", "zebra"]

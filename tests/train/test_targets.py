@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from tsgen.docids.spelling import subwords, words
 from tsgen.docids.term_set import TermSets
 from tsgen.records import TermSet
-from tsgen.train.reorder import at_random
-from tsgen.train.targets import Targets, batches, weight_order
+from tsgen.train.examples import Targets, at_random, batches, weight_order
 
 # Terms by number: bread 0, egg 1, salt 2, white 3.
 SETS = TermSets.of(

@@ -12,10 +12,10 @@ from transformers import BertConfig, PreTrainedTokenizerFast
 
 import tiny
 from tsgen.docids.term_set import TermSets
+from tsgen.model.generator import Generator, TrainableBackbone
 from tsgen.queries.pairs import Pair
 from tsgen.records import TermSet
 from tsgen.train.examples import Validation
-from tsgen.train.generator import Generator, TrainableBackbone
 
 DOCUMENTS = 20
 PIECES = [f"w{n}" for n in range(8)]

@@ -6,12 +6,12 @@ from pathlib import Path
 from safetensors.torch import save_file
 from tiny_models import PAIRS, VALIDATION, generator
 
-from tsgen import processes
+from tsgen import parallel as processes
 from tsgen.__main__ import run
-from tsgen.train.config import TrainConfig
-from tsgen.train.generator import Generator
+from tsgen.model.generator import Generator
+from tsgen.settings import TrainConfig
+from tsgen.train.examples import weight_order
 from tsgen.train.loop import TrainingSet, train
-from tsgen.train.targets import weight_order
 
 CONFIG = TrainConfig(batch_size=8, epochs=4, learning_rate=1e-2, validate_every=5, patience=9)
 LAST = 12

@@ -5,8 +5,8 @@ import pytest
 from toy import write_beir
 from tsgen.corpus.load import load
 from tsgen.records import Document
-from tsgen.write.extractive import ExtractiveConfig
-from tsgen.write.writer import Writer, writer_kind
+from tsgen.settings import ExtractiveConfig
+from tsgen.synthetic.writers import WRITERS, Writer
 
 TEXT = (
     "Bread is baked from flour. It is eaten everywhere.\n\n# Sour dough\nWild yeast, "
@@ -20,7 +20,7 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Writer:
     documents = {"bread": TEXT, "tea": "Tea is eaten by nobody.", "soup": "It is eaten hot."}
     data = load(write_beir(folder / "foods", documents, {"q": "x"}, test=[("q", "tea")]))
     config = ExtractiveConfig(words=5, keywords=3, heaviest=4)
-    return writer_kind("extractive").build(data, config, 0, folder)
+    return WRITERS.get("extractive").build(data, config, 0, folder)
 
 
 def test_title_heading_lead_then_sentences_and_bags(writer: Writer) -> None:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tsgen.write.keep import Kept, choose, normalise, once
-from tsgen.write.round_trip import Bools, LexicalFinder
+from tsgen.synthetic.round_trip import Bools, Kept, LexicalFinder, choose, normalise, once
 
 
 class Finds:

@@ -11,11 +11,10 @@ from tiny import Tiny
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
 from tsgen.records import Document
+from tsgen.settings import LocalConfig, QueriesConfig
+from tsgen.synthetic.local_writer import CopyingWriter, Sampler, frequent_tokens, train_writer
+from tsgen.synthetic.writing import QUERIES, make_queries
 from tsgen.training_loop import CHECKPOINT
-from tsgen.write.copying import CopyingWriter, frequent_tokens
-from tsgen.write.local import LocalConfig, train_writer
-from tsgen.write.sampling import Sampler
-from tsgen.write.stage import QUERIES, QueriesConfig, make_queries
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +62,7 @@ def test_interrupted_it_ends_the_same(foods: DataSet, bert: Path, tmp_path: Path
     expected = (make_queries(foods, config, 0, tmp_path / "a") / QUERIES).read_bytes()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tsgen.write.local.shown", lambda _: _interrupt)
+        patch.setattr("tsgen.synthetic.local_writer.shown", lambda _: _interrupt)
         with pytest.raises(KeyboardInterrupt):
             make_queries(foods, config, 0, tmp_path / "b")
     assert list(tmp_path.glob(f"b/.written-*.partial/{CHECKPOINT}"))

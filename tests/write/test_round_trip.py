@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tsgen.write import round_trip
-from tsgen.write.round_trip import VECTORS, DenseFinder
+from tsgen.synthetic import round_trip
+from tsgen.synthetic.round_trip import VECTORS, DenseFinder
 
 TEXTS = ["Make a new folder.", "The middle value of numbers.", "Send an email message."]
 

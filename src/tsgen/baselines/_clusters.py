@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tsgen.arrays import load_array, save_array
 from tsgen.artifact import stage, stage_key
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.errors import MissingExtraError
-from tsgen.terms.arrays import load_array, save_array
-from tsgen.write.round_trip import VectorReader
+from tsgen.synthetic.round_trip import VectorReader
 
 Floats = NDArray[np.float32]
 Codes = list[list[int]]

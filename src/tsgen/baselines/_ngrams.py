@@ -4,6 +4,7 @@ A document is seen in several *views* (title, text, synthetic queries). The mode
 name before the query and writes n-grams inside it; those of all views are scored together.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,20 +16,293 @@ import orjson
 import torch
 from pydantic import Field
 
-from tsgen.baselines._intersective import Ngrams, Ranked, ranked, weighed
-from tsgen.baselines._ngram_targets import View
-from tsgen.constrain.constraint import Int, Ragged, spans
-from tsgen.constrain.substrings import SubstringConstraint
-from tsgen.constrain.suffixes import Suffixes
-from tsgen.decode.collect import Collector, Kept
-from tsgen.decode.config import DecodeConfig
+from tsgen.arrays import Strings
+from tsgen.constrain.constraint import Bool, Int, Int32, Ragged, spans
+from tsgen.constrain.kernels import kernel
+from tsgen.constrain.ngrams import SubstringConstraint, Suffixes
+from tsgen.corpus.dataset import DataSet, watched_documents
+from tsgen.decode.beam import Moment
 from tsgen.decode.search import search
-from tsgen.decode.select import Float
+from tsgen.decode.topk import Float
+from tsgen.errors import ConfigError
+from tsgen.model.generator import TrainableBackbone, load_backbone
 from tsgen.records import Hit, Reason
-from tsgen.retrieve.sequences import SequenceConfig
-from tsgen.terms.strings import Strings
-from tsgen.train.generator import TrainableBackbone, load_backbone
+from tsgen.retrieve.sequence_systems import SequenceConfig, SequenceFit, tokenizer_of
+from tsgen.settings import DecodeConfig
+from tsgen.train.examples import numbered_examples, padded, read_pairs
 from tsgen.train.iterate import MODEL
+from tsgen.train.loop import DEPTH, Batches, mean_of_ranks, minimise
+from tsgen.train.objective import TokenObjective
+from tsgen.train.sequence_generator import new_backbone
+from tsgen.training_loop import remove_checkpoint, shown
+
+# All hypotheses that a search has kept at some step, whether or not they went on.
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Hypotheses as slices of the constraint's list of units, in the order they were kept."""
+
+    low: Int  # [H]
+    high: Int  # [H]
+    depth: Int  # [H] tokens
+    score: Float  # [H] log p
+
+    @classmethod
+    def none(cls) -> Self:
+        """No hypotheses."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(nothing, nothing, nothing, np.zeros(0))
+
+
+class Collector:
+    """Observes a search over many queries."""
+
+    def __init__(self) -> None:
+        self._before, self._queries = 0, 0  # those of earlier batches; of all up to this one
+        self._parts: list[tuple[Int, Kept]] = []
+
+    def step(self, moment: Moment) -> None:
+        """Called by the search."""
+        if moment.number == 1:
+            self._before, self._queries = self._queries, self._queries + len(moment.bar)
+        kept = moment.closed.kept
+        slices = Kept(kept.cursor.low, kept.cursor.high, kept.cursor.depth, kept.score)
+        self._parts.append((self._before + kept.query, slices))
+
+    def kept(self) -> list[Kept]:
+        """For each query what was kept."""
+        found: list[list[Kept]] = [[] for _ in range(self._queries)]
+        for query, part in self._parts:
+            bounds = np.searchsorted(query, np.arange(self._queries + 1))
+            for number in np.unique(query).tolist():
+                found[number].append(_rows(part, slice(bounds[number], bounds[number + 1])))
+        return [_joined(parts) for parts in found]
+
+
+def _rows(kept: Kept, rows: slice) -> Kept:
+    return Kept(kept.low[rows], kept.high[rows], kept.depth[rows], kept.score[rows])
+
+
+def _joined(parts: list[Kept]) -> Kept:
+    parts = parts or [Kept.none()]
+    return Kept(
+        np.concatenate([part.low for part in parts]),
+        np.concatenate([part.high for part in parts]),
+        np.concatenate([part.depth for part in parts]),
+        np.concatenate([part.score for part in parts]),
+    )
+
+
+# From n-grams that were generated to documents: SEAL's scores (its Section 3.3).
+#
+# p(n) = F(n, R) / Σ_d |d|, the n-gram's share of the corpus, and
+# w(n, q) = max(0, log p(n | q) (1 − p(n)) / (p(n) (1 − p(n | q)))).
+# W(d, q) = Σ_{n ∈ K(d)} w(n, q)^α · cover(n, K(d)), where K(d) has the n-grams with an occurrence
+# in d that overlaps none of a heavier n-gram, and cover = 1 − β + β |set(n) \ C| / |set(n)|, C
+# being the tokens of the heavier n-grams in K(d).
+
+NEARLY_SURE = 1 - 1e-9  # p(n | q) at the most: log odds of 1 are infinite
+
+
+@dataclass(frozen=True, slots=True)
+class Ngrams:
+    """N-grams as slices of sorted suffixes, heaviest first."""
+
+    low: Int  # [G]
+    high: Int  # [G]
+    size: Int  # [G] tokens
+    log_prob: Float  # [G] log p(n | q)
+    weight: Float  # [G] w(n, q) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Documents, best first, and for each the n-grams in its K(d) by number, heaviest first."""
+
+    documents: Int
+    scores: Float
+    reasons: list[Int]
+
+
+def weighed(
+    suffixes: Suffixes, low: Int, high: Int, size: Int, log_prob: Float, most: int
+) -> Ngrams:
+    """The n-grams that say something, each once: w > 0, in at most so many places."""
+    order = np.lexsort((-log_prob, size, low))
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = (np.diff(low[order]) != 0) | (np.diff(size[order]) != 0)
+    picks = order[first]
+    weight = log_odds(log_prob[picks], (high - low)[picks] / max(len(suffixes), 1))
+    said = (weight > 0) & ((high - low)[picks] <= most)
+    picks, weight = picks[said], weight[said]
+    by_weight = np.argsort(-weight, kind="stable")
+    picks = picks[by_weight]
+    return Ngrams(low[picks], high[picks], size[picks], log_prob[picks], weight[by_weight])
+
+
+def log_odds(log_prob: Float, frequency: Float) -> Float:
+    """[G] w(n, q) from log p(n | q) and p(n)."""
+    prob, frequency = np.minimum(np.exp(log_prob), NEARLY_SURE), np.minimum(frequency, NEARLY_SURE)
+    odds = log_prob - np.log1p(-prob) - np.log(frequency) + np.log1p(-frequency)
+    weight: Float = np.maximum(0.0, odds)
+    return weight
+
+
+def ranked(suffixes: Suffixes, ngrams: Ngrams, k: int, alpha: float, beta: float) -> Ranked:
+    """The k documents of highest W(d, q), ties in document order."""
+    counts = ngrams.high - ngrams.low
+    number = np.repeat(np.arange(len(counts)), counts)  # [M] the n-gram of each occurrence
+    places = np.arange(len(number)) + np.repeat(ngrams.low - counts.cumsum() + counts, counts)
+    place = suffixes.suffixes[places]
+    owner = suffixes.owners(place)
+    order = np.lexsort((number, owner))
+    place, number, owner = place[order], number[order], owner[order]
+    start = np.flatnonzero(np.diff(owner, prepend=-1))  # [D] where each document's begin
+    bounds = np.append(start, len(owner))
+    score, taken = _scores(
+        suffixes.text,
+        int(suffixes.alphabet[-1]) + 1 if len(suffixes.alphabet) else 0,
+        bounds,
+        place,
+        number,
+        ngrams.size,
+        ngrams.weight**alpha,
+        beta,
+    )
+    best = np.argsort(-score, kind="stable")[:k]
+    reasons = [
+        number[bounds[d] : bounds[d + 1]][taken[bounds[d] : bounds[d + 1]]] for d in best.tolist()
+    ]
+    return Ranked(owner[start][best].astype(np.int64), score[best], reasons)
+
+
+@kernel
+def _scores(
+    text: Int32,
+    tokens: int,
+    bounds: Int,
+    place: Int32,
+    number: Int,
+    size: Int,
+    power: Float,
+    beta: float,
+) -> tuple[Float, Bool]:
+    """[D] W(d, q), and [M] whether an occurrence is the first one of an n-gram of K(d).
+
+    Document d has the occurrences bounds[d]:bounds[d + 1], heaviest n-gram first. Places are those
+    of the whole text, so what one document covers is none of another's.
+    """
+    documents = len(bounds) - 1
+    score, taken = np.zeros(documents), np.zeros(len(place), dtype=np.bool_)
+    covered = np.zeros(len(text), dtype=np.bool_)
+    said = np.full(tokens, -1, dtype=np.int64)  # the document whose K(d) a token was last seen in
+    met = np.full(tokens, -1, dtype=np.int64)  # the occurrence that a token was last counted for
+    for d in range(documents):
+        i = bounds[d]
+        while i < bounds[d + 1]:
+            ngram, first, free = number[i], i, False
+            while i < bounds[d + 1] and number[i] == ngram:
+                free |= not covered[place[i] : place[i] + size[ngram]].any()
+                i += 1
+            for j in range(first, i):
+                covered[place[j] : place[j] + size[ngram]] = True
+            if free:
+                taken[first] = True
+                distinct, new = 0, 0
+                for at in range(place[first], place[first] + size[ngram]):
+                    token = text[at]
+                    if met[token] != first:
+                        met[token] = first
+                        distinct += 1
+                        new += said[token] != d
+                for at in range(place[first], place[first] + size[ngram]):
+                    said[text[at]] = d
+                score[d] += power[ngram] * (1 - beta + beta * new / distinct)
+    return score, taken
+
+
+# What a model of n-grams learns to write for a query: pieces of the relevant document.
+#
+# An n-gram is drawn anew each time a pair is met, the likelier the more of the query it has: p ∝
+# exp(overlap / τ), overlap being the share of the query's tokens, weighed by idf, that it contains.
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Pieces of every document that are of one kind: its title, its text, queries for it."""
+
+    name: str
+    pieces: Ragged  # [P] tokens, in document order
+    owner: Int32  # [P] ascending
+    whole: bool  # whether a target begins where a piece does, as titles and queries do
+
+    def of(self, document: int) -> range:
+        """The pieces of a document, by number."""
+        return range(*np.searchsorted(self.owner, (document, document + 1)).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class NgramTargets:
+    """For each pair an n-gram of some view of its document."""
+
+    views: Sequence[View]
+    view: Int  # [R] the view of each row
+    document: Int  # [R]
+    asked: Ragged  # [R] the query's tokens
+    idf: Float  # [V] of each token
+    longest: int
+    temperature: float  # τ
+
+    def lengths(self) -> Int:
+        """[R] tokens of each target, at the most."""
+        return np.full(len(self.view), self.longest)
+
+    def batch(
+        self,
+        rows: Int,
+        queries: Sequence[str],  # noqa: ARG002 - their tokens are known
+        rng: np.random.Generator,
+    ) -> tuple[Int, Bool]:
+        """The tokens [B, T] of n-grams for some rows, and where they are not padding [B, T]."""
+        return padded([self.draw(row, rng) for row in rows.tolist()])
+
+    def draw(self, row: int, rng: np.random.Generator) -> Int32:
+        """One n-gram for a row."""
+        view, overlaps, windows = self.views[self.view[row]], [], []
+        gain = np.zeros(len(self.idf))
+        asked = np.unique(self.asked.row(row))
+        gain[asked] = self.idf[asked] / max(self.idf[asked].sum(), 1e-9)
+        for piece in view.of(int(self.document[row])):
+            tokens = view.pieces.row(piece)
+            starts = 1 if view.whole else max(len(tokens) - self.longest, 0) + 1
+            before = np.append(0.0, np.cumsum(gain[tokens]))
+            first = np.arange(starts)
+            overlaps.append(before[np.minimum(first + self.longest, len(tokens))] - before[first])
+            windows += [(piece, start) for start in range(starts)]
+        weight = np.exp((np.concatenate(overlaps) - max(map(np.max, overlaps))) / self.temperature)
+        piece, start = windows[int(rng.choice(len(weight), p=weight / weight.sum()))]
+        drawn: Int32 = view.pieces.row(piece)[start : start + self.longest]
+        return drawn
+
+
+def make_targets(
+    views: Sequence[View],
+    asked: Ragged,
+    documents: Int,
+    idf: Float,
+    longest: int,
+    temperature: float,
+) -> tuple[Int, NgramTargets]:
+    """Rows for every pair and every view that its document has something of: the pair of each, and
+    what is to be written for it."""
+    has = [np.bincount(view.owner, minlength=int(documents.max(initial=0)) + 1) for view in views]
+    rows = [np.flatnonzero(counts[documents] > 0) for counts in has]
+    pair = np.concatenate(rows)
+    view = np.repeat(np.arange(len(views)), [len(each) for each in rows])
+    parts = asked.take(pair), idf, longest, temperature
+    return pair, NgramTargets(views, view, documents[pair], *parts)
+
 
 IDS, EVERYTHING, SETTINGS, VIEW = "documents", "everything", "settings.json", "view-"
 BODY = "body"  # the view whose n-grams may come from anywhere
@@ -193,3 +467,94 @@ def view_of(name: str, texts: Sequence[tuple[int, str]], tokenize: Tokenize, who
     offsets = np.cumsum([0, *(len(row) for _, row in kept)], dtype=np.int64)
     values = np.array([token for _, row in kept for token in row], dtype=np.int32)
     return View(name, Ragged(offsets, values), np.array([n for n, _ in kept], np.int32), whole)
+
+
+# Fitting a system of n-grams: pairs as for all generative systems, n-grams drawn as targets.
+
+TITLE, QUERY = "title", "query"
+
+
+def fit_ngrams(
+    data: DataSet, config: NgramConfig, seed: int, folder: Path, with_queries: bool
+) -> None:
+    """Index the views, train, save; `folder` holds what an interrupted call goes on from."""
+    written = SequenceFit(data, config, seed, folder).synthetic()
+    if with_queries and written is None:
+        raise ConfigError(
+            "no synthetic queries, of which this system makes a view; expected a writer of them. "
+            "Set queries.writer=extractive, or give a file with train.pairs.queries."
+        )
+    since = time.monotonic()  # queries are shared between systems and do not count
+    tokenizer = tokenizer_of(config.model)
+    documents = [(each.id, each.title, each.text) for each in watched_documents(data)]
+    numbers = {id: number for number, (id, _, _) in enumerate(documents)}
+    texts = {
+        TITLE: [(number, title) for number, (_, title, _) in enumerate(documents)],
+        BODY: [(number, text) for number, (_, _, text) in enumerate(documents)],
+    }
+    if with_queries and written is not None:
+        pairs = sorted(read_pairs(written, numbers), key=lambda pair: pair.document)
+        texts[QUERY] = [(pair.document, pair.query) for pair in pairs]
+    views = [
+        view_of(name, rows, lambda some: tokenized(tokenizer, some), whole=name != BODY)
+        for name, rows in texts.items()
+    ]
+    backbone = new_backbone(config.model, seed)
+    retriever = NgramRetriever.of(backbone, Strings.pack(numbers), views, config)
+    _train(retriever, data, numbers, views, written, seed, folder, since)
+    retriever.save(folder)
+    remove_checkpoint(folder)
+
+
+def tokenized(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    """The pieces of texts of any length."""
+    rows: list[list[int]] = tokenizer(list(texts), add_special_tokens=False, verbose=False)[
+        "input_ids"
+    ]
+    return rows
+
+
+def _train(
+    retriever: NgramRetriever,
+    data: DataSet,
+    numbers: dict[str, int],
+    views: Sequence[View],
+    written: Path | None,
+    seed: int,
+    folder: Path,
+    since: float,
+) -> None:
+    config, train = retriever.config, retriever.config.train
+    wanted = train.pairs.model_copy(update={"queries": written and str(written)})
+    pairs, validation = numbered_examples(data, numbers, wanted, train.validation_queries, seed)
+    asked = _ragged(tokenized(retriever.backbone.tokenizer, [pair.query for pair in pairs]))
+    documents = np.array([pair.document for pair in pairs], dtype=np.int64)
+    idf = inverse_frequency(retriever.everything, retriever.backbone.output_size)
+    row, targets = make_targets(views, asked, documents, idf, config.longest, config.temperature)
+    prompts = [
+        prompt(views[view].name, pairs[pair].query)
+        for pair, view in zip(row.tolist(), targets.view.tolist(), strict=True)
+    ]
+    over = retriever.constraint.alphabet if train.softmax == "docid" else None
+    objective = TokenObjective(retriever.backbone, over)
+    batches = Batches(objective, prompts, targets, train.batch_size, seed)
+
+    def figure() -> float:
+        found = retriever.rank(validation.queries, DEPTH, train.validation)
+        return mean_of_ranks([one.documents.tolist() for _, one in found], validation)
+
+    steps = batches.per_epoch * train.epochs
+    parts = train, seed, folder, shown("training"), since, figure
+    minimise(batches.loss, steps, retriever, validation, *parts)
+
+
+def _ragged(rows: Sequence[Sequence[int]]) -> Ragged:
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return Ragged(offsets, np.array([token for row in rows for token in row], dtype=np.int32))
+
+
+def inverse_frequency(everything: Suffixes, tokens: int) -> Float:
+    """[V] log(N / (1 + F)) of every token, so that rare ones count more; never below 0."""
+    counts = np.bincount(everything.text[everything.text >= 0], minlength=tokens)
+    idf: Float = np.maximum(0.0, np.log(max(len(everything), 1) / (1 + counts)))
+    return idf

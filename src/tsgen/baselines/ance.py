@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tsgen.artifact import read_manifest
-from tsgen.baselines._bi_encoder import BiEncoder
-from tsgen.baselines._contrastive import Mine, finish, trained
+from tsgen.baselines._bi_encoder import BiEncoder, Mine, finish, trained
 from tsgen.baselines._dense import (
     DenseEncoder,
     DenseRetriever,
@@ -27,8 +26,8 @@ from tsgen.baselines._dense import (
 )
 from tsgen.baselines.dpr import DPRConfig, trained_dpr
 from tsgen.corpus.dataset import DataSet
-from tsgen.queries.training_set import TrainingSet
-from tsgen.retrieve.registry import System, register
+from tsgen.queries.negatives import TrainingSet
+from tsgen.retrieve.systems import SYSTEMS, System
 
 
 class ANCEConfig(DPRConfig):
@@ -105,4 +104,4 @@ def _fit(data: DataSet, config: ANCEConfig, seed: int, folder: Path) -> None:
     finish(DenseRetriever, data, rounds, folder)
 
 
-register(System("ance", ANCEConfig, _fit, DenseRetriever.load, trains=True))
+SYSTEMS.register(System("ance", ANCEConfig, _fit, DenseRetriever.load, trains=True))

@@ -12,13 +12,15 @@ from typing import Self
 import orjson
 from pydantic import Field
 
-from tsgen.config import unset
+from tsgen.config import StageConfig, unset
 from tsgen.corpus.dataset import DataSet
+from tsgen.docids.assign import select_terms, terms_folder
 from tsgen.errors import DataError
 from tsgen.progress import show
 from tsgen.queries.lexical import LexicalConfig, LexicalIndex
 from tsgen.records import Hit
-from tsgen.retrieve.registry import System, register
+from tsgen.retrieve.systems import SYSTEMS, System
+from tsgen.settings import TermsConfig
 
 IDS = "ids.json"
 
@@ -116,4 +118,24 @@ def _fit(data: DataSet, config: BM25Config, _seed: int, folder: Path) -> None:
     BM25.fit(data, config).save(folder)
 
 
-register(System("bm25", BM25Config, _fit, BM25.load, trains=True))
+SYSTEMS.register(System("bm25", BM25Config, _fit, BM25.load, trains=True))
+
+
+# BM25 over nothing but the N terms of each document: what lexical matching makes of term sets.
+
+
+class BM25TermsConfig(StageConfig):
+    """The terms are those with the largest tf-idf, which needs no queries."""
+
+    n: int = 12
+
+
+def _fit_terms(data: DataSet, config: BM25TermsConfig, seed: int, folder: Path) -> None:
+    terms = TermsConfig(weights="tfidf", n=config.n)
+    out = terms_folder(data, terms, seed, folder.parent)
+    sets = select_terms(data, terms, out, seed, folder.parent)
+    texts = (" ".join(sets.term_set(number).terms) for number in range(len(sets)))
+    BM25(LexicalIndex.build(texts), list(sets.documents)).save(folder)
+
+
+SYSTEMS.register(System("bm25-terms", BM25TermsConfig, _fit_terms, BM25.load, aside=True))

@@ -9,10 +9,10 @@ mean of its states and cosines: the preset `cpu` goes on from there.
 
 from pathlib import Path
 
-from tsgen.baselines._contrastive import finish, trained
+from tsgen.baselines._bi_encoder import finish, trained
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
 from tsgen.corpus.dataset import DataSet
-from tsgen.retrieve.registry import System, register
+from tsgen.retrieve.systems import SYSTEMS, System
 
 
 class DPRConfig(DenseConfig):
@@ -31,4 +31,4 @@ def _fit(data: DataSet, config: DPRConfig, seed: int, folder: Path) -> None:
     finish(DenseRetriever, data, [kept], folder)
 
 
-register(System("dpr", DPRConfig, _fit, DenseRetriever.load, trains=True))
+SYSTEMS.register(System("dpr", DPRConfig, _fit, DenseRetriever.load, trains=True))

@@ -18,7 +18,7 @@ from pydantic import Field
 from tsgen.baselines._clusters import document_vectors, hierarchical_codes, leaf_size
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
-from tsgen.retrieve.sequences import (
+from tsgen.retrieve.sequence_systems import (
     SequenceConfig,
     SequenceFit,
     register_sequences,

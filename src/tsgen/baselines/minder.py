@@ -11,10 +11,9 @@ from any text of a document, and titles and queries count up to 10 tokens.
 
 from pathlib import Path
 
-from tsgen.baselines._ngram_fit import fit_ngrams
-from tsgen.baselines._ngrams import NgramConfig, NgramRetriever
+from tsgen.baselines._ngrams import NgramConfig, NgramRetriever, fit_ngrams
 from tsgen.corpus.dataset import DataSet
-from tsgen.retrieve.sequences import register_sequences
+from tsgen.retrieve.sequence_systems import register_sequences
 
 
 class MINDERConfig(NgramConfig):

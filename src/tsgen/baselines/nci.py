@@ -2,7 +2,7 @@
 
 Identifiers are made like those of DSI, with k = c = 30, but a code's symbol says its level, too:
 (2, 5) is not (3, 5). The prefix-aware weight-adaptive decoder makes the output vectors of a step
-depend on the codes so far (`model.adaptive`, see `tsgen.model.adaptive`), because the fifth cluster
+depend on the codes so far (`model.adaptive`, see `tsgen.model.mini`), because the fifth cluster
 inside one cluster has nothing to do with the fifth inside another.
 
 Deviations: the adapting net is one layer of attention over the prefix and a map of rank 64, instead
@@ -15,15 +15,10 @@ from typing import Any
 
 from pydantic import Field
 
-from tsgen.baselines._clusters import (
-    code_ids,
-    document_vectors,
-    hierarchical_codes,
-    leaf_size,
-)
+from tsgen.baselines._clusters import code_ids, document_vectors, hierarchical_codes, leaf_size
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
-from tsgen.retrieve.sequences import SequenceConfig, SequenceFit, register_sequences
+from tsgen.retrieve.sequence_systems import SequenceConfig, SequenceFit, register_sequences
 
 
 class NCIConfig(SequenceConfig):

@@ -23,26 +23,27 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tsgen.baselines._clusters import (
-    code_ids,
-    document_vectors,
-    leaf_size,
-    residual_codes,
-)
+from tsgen.baselines._clusters import code_ids, document_vectors, leaf_size, residual_codes
 from tsgen.config import merged
 from tsgen.constrain.constraint import Int
 from tsgen.constrain.trie import Float, TrieFrontier
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.decode.beam import LookAhead
-from tsgen.decode.found import Found, as_hits
-from tsgen.decode.plan import plan
+from tsgen.decode.hypotheses import Found, as_hits
+from tsgen.decode.ranking import plan
 from tsgen.decode.search import search
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.records import Hit
-from tsgen.retrieve.engine import Engine, EngineConfig, engine_config
-from tsgen.retrieve.fitting import make_engine
-from tsgen.retrieve.registry import System, Tables, register
-from tsgen.retrieve.sequences import SequenceConfig, SequenceFit, SequenceRetriever, settings_of
+from tsgen.retrieve.build import make_engine
+from tsgen.retrieve.engine import Engine, engine_config
+from tsgen.retrieve.sequence_systems import (
+    SequenceConfig,
+    SequenceFit,
+    SequenceRetriever,
+    settings_of,
+)
+from tsgen.retrieve.systems import SYSTEMS, System, Tables
+from tsgen.settings import EngineConfig
 
 NAME, SET, PLAN = "pag", "set", "plan.json"
 PATIENT = {"early_stop": False, "compared": 16}
@@ -54,7 +55,7 @@ class PAGConfig(SequenceConfig):
     positions: int = Field(4, ge=1)
     codes: int = Field(256, ge=2)  # of a position, at most
     weight: float = Field(1.0, ge=0)
-    prior: Literal["mean", "sum", "matched"] = "matched"  # see `tsgen.decode.plan`
+    prior: Literal["mean", "sum", "matched"] = "matched"  # see `tsgen.decode.ranking`
     set_model: EngineConfig = EngineConfig()
 
 
@@ -143,4 +144,6 @@ def _fit(data: DataSet, config: PAGConfig, seed: int, folder: Path) -> None:
     _save_plan(folder, config.weight, config.prior)
 
 
-register(System(NAME, PAGConfig, _fit, PAG.load, True, from_tables=_settings, own_table=True))
+SYSTEMS.register(
+    System(NAME, PAGConfig, _fit, PAG.load, True, from_tables=_settings, own_table=True)
+)

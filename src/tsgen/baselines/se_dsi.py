@@ -17,7 +17,12 @@ from tsgen.baselines.ultron import numbered
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.errors import ConfigError
-from tsgen.retrieve.sequences import SequenceConfig, SequenceFit, register_sequences, text_ids
+from tsgen.retrieve.sequence_systems import (
+    SequenceConfig,
+    SequenceFit,
+    register_sequences,
+    text_ids,
+)
 from tsgen.train.examples import read_pairs
 
 

@@ -16,10 +16,9 @@ of BART. As in the authors' code, n-grams in over 1,500 places count nothing.
 
 from pathlib import Path
 
-from tsgen.baselines._ngram_fit import fit_ngrams
-from tsgen.baselines._ngrams import NgramConfig, NgramRetriever
+from tsgen.baselines._ngrams import NgramConfig, NgramRetriever, fit_ngrams
 from tsgen.corpus.dataset import DataSet
-from tsgen.retrieve.sequences import register_sequences
+from tsgen.retrieve.sequence_systems import register_sequences
 
 
 class SEALConfig(NgramConfig):

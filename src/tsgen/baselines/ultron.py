@@ -21,17 +21,17 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
 
-from tsgen.baselines._clusters import (
-    code_ids,
-    document_vectors,
-    leaf_size,
-    product_codes,
-)
+from tsgen.baselines._clusters import code_ids, document_vectors, leaf_size, product_codes
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.queries.pairs import Pair
 from tsgen.records import Document
-from tsgen.retrieve.sequences import SequenceConfig, SequenceFit, register_sequences, text_ids
+from tsgen.retrieve.sequence_systems import (
+    SequenceConfig,
+    SequenceFit,
+    register_sequences,
+    text_ids,
+)
 from tsgen.train.examples import own_pairs, read_pairs
 from tsgen.training_loop import remove_checkpoint
 

@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 
 import torch
 
-from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens
-from tsgen.baselines._contrastive import finish, trained
+from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens, finish, trained
 from tsgen.baselines._sparse import SparseConfig, SparseEncoder, SparseRetriever
 from tsgen.corpus.dataset import DataSet
-from tsgen.retrieve.registry import System, register
+from tsgen.retrieve.systems import SYSTEMS, System
 
 
 class UniCOILConfig(SparseConfig):
@@ -67,4 +66,4 @@ def _fit(data: DataSet, config: UniCOILConfig, seed: int, folder: Path) -> None:
     finish(UniCOILRetriever, data, [kept], folder)
 
 
-register(System("unicoil", UniCOILConfig, _fit, UniCOILRetriever.load, trains=True))
+SYSTEMS.register(System("unicoil", UniCOILConfig, _fit, UniCOILRetriever.load, trains=True))

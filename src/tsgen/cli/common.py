@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tsgen import processes
+from tsgen import parallel as processes
 from tsgen.progress import Reporter, reporting
 
 WIDE = 200  # columns for tables that go into a file or a pipe, where nothing wraps

@@ -4,35 +4,13 @@ Verbs import what is heavy inside their bodies, so that `tsgen --help` answers a
 """
 
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from tsgen.cli.add import add
-from tsgen.cli.calibrate import calibrate
 from tsgen.cli.common import console, output
-from tsgen.cli.compact import compact
-from tsgen.cli.compare import compare
-from tsgen.cli.data import data
-from tsgen.cli.demo import demo
-from tsgen.cli.evaluate import evaluate
-from tsgen.cli.explain import explain
-from tsgen.cli.fit import fit
-from tsgen.cli.index import index
-from tsgen.cli.inspect import inspect
-from tsgen.cli.mcp import mcp
-from tsgen.cli.pretrain import pretrain
-from tsgen.cli.pruned import pruned
-from tsgen.cli.queries import queries
-from tsgen.cli.remove import remove
-from tsgen.cli.reproduce import reproduce
-from tsgen.cli.search import search
-from tsgen.cli.serve import serve
-from tsgen.cli.split import split
-from tsgen.cli.terms import terms
-from tsgen.cli.update import update
-from tsgen.cli.why import why
 from tsgen.errors import TsgenError
 from tsgen.version import __version__
 
@@ -43,33 +21,12 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-VERBS = (
-    demo,
-    index,
-    fit,
-    search,
-    explain,
-    why,
-    pruned,
-    mcp,
-    serve,
-    add,
-    update,
-    remove,
-    compact,
-    compare,
-    evaluate,
-    calibrate,
-    reproduce,
-    data,
-    split,
-    queries,
-    pretrain,
-    terms,
-    inspect,
-)
-for verb in VERBS:
-    app.command()(verb)
+TOPICS = ("building", "asking", "changing", "measuring", "inspecting", "services")
+"""The files of this folder whose `VERBS` are the commands, in the order that help lists them."""
+
+for topic in TOPICS:
+    for verb in import_module(f"tsgen.cli.{topic}").VERBS:
+        app.command()(verb)
 
 
 def _print_version(wanted: bool) -> None:

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsgen.constrain.constraint import Allowed, Bool, Cursor, Int, Int32, Ragged, spans
-from tsgen.constrain.kernel import fixed
-from tsgen.constrain.keys import Keys
-from tsgen.constrain.spelled import next_tokens
+from tsgen.constrain.kernels import Keys, fixed, next_tokens
 from tsgen.errors import ConfigError
 
 Float = NDArray[np.float64]

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from tsgen.corpus.lines import find_file
-from tsgen.corpus.sources import Layout
+from tsgen.corpus.sources import Layout, find_file
 from tsgen.corpus.tables import Columns, document_table, query_table
 from tsgen.corpus.trec import qrels_folder
 

@@ -8,8 +8,7 @@ from random import Random
 import numpy as np
 
 from tsgen.corpus.dataset import watched_documents
-from tsgen.corpus.problems import Problem
-from tsgen.corpus.sources import SourcedDataSet
+from tsgen.corpus.sources import Problem, SourcedDataSet
 from tsgen.corpus.splits import seen_queries
 from tsgen.errors import DataError
 from tsgen.records import Document, Judgments

@@ -6,11 +6,10 @@ from pathlib import Path
 from pydantic import Field
 
 from tsgen.config import StageConfig
-from tsgen.corpus import beir, msmarco, nq320k, text_folder
-from tsgen.corpus.hf import hf
-from tsgen.corpus.irds import irds
-from tsgen.corpus.lines import stem_and_format
-from tsgen.corpus.sources import Layout, SourcedDataSet
+from tsgen.corpus import beir, msmarco, nq320k
+from tsgen.corpus import text_files as text_folder
+from tsgen.corpus.hubs import hf, irds
+from tsgen.corpus.sources import Layout, SourcedDataSet, stem_and_format
 from tsgen.corpus.stdlib import stdlib
 from tsgen.corpus.tables import JSON_FORMATS, Columns, document_table
 from tsgen.corpus.trec import qrels_file, qrels_folder, query_file

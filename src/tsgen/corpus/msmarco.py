@@ -13,9 +13,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tsgen.artifact import hash_file, hash_strings
-from tsgen.corpus.lines import decode, find_file, first_line, stem_and_format
-from tsgen.corpus.problems import BadRecord, Problems
-from tsgen.corpus.sources import Layout, Source, file_source
+from tsgen.corpus.sources import (
+    BadRecord,
+    Layout,
+    Problems,
+    Source,
+    decode,
+    file_source,
+    find_file,
+    first_line,
+    stem_and_format,
+)
 from tsgen.corpus.tables import Columns, document_table, id_and_text
 from tsgen.corpus.trec import judgment
 from tsgen.errors import DataError

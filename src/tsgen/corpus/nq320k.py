@@ -2,7 +2,7 @@
 
 `corpus_lite.json` is a list of texts; `train.json` and `dev.json` are lists of [query, position];
 `train.json.qg.json` has synthetic queries in the same form. `dev.json` is what papers test on, so
-it is the split `test` here; the synthetic queries are the split `synthetic`. See docs/data.md.
+it is the split `test` here; the synthetic queries are the split `synthetic`. See docs/guides/data.md.
 """
 
 import codecs
@@ -12,9 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tsgen.corpus.lines import BUFFER, DAMAGE, check_decoded, damaged, find_file, open_bytes
-from tsgen.corpus.problems import BadRecord
-from tsgen.corpus.sources import Layout, file_source
+from tsgen.corpus.sources import (
+    BUFFER,
+    DAMAGE,
+    BadRecord,
+    Layout,
+    check_decoded,
+    damaged,
+    file_source,
+    find_file,
+    open_bytes,
+)
 from tsgen.corpus.tables import Columns
 from tsgen.errors import DataError
 from tsgen.records import Document, Judgment, Query

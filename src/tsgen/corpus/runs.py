@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsgen.artifact import write_beside
-from tsgen.corpus.lines import numbered_lines
+from tsgen.corpus.sources import numbered_lines
 from tsgen.errors import DataError
 from tsgen.records import Hit, Run
 

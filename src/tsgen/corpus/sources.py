@@ -1,16 +1,208 @@
 """A data set put together from sources: each reads one file, the checks are the same for all."""
 
+import gzip
+import io
+import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar, cast
+
+import zstandard
 
 from tsgen.artifact import hash_file, hash_strings
-from tsgen.corpus.lines import numbered_lines
-from tsgen.corpus.problems import BadRecord, Problem, Problems
 from tsgen.errors import DataError
 from tsgen.records import Document, Judgment, Judgments, Query
+
+# What is wrong with a data set: the first problem stops the work, or all of them are collected.
+
+ADVICE = "Correct it, or go on without such records with --skip-bad (in Python: skip_bad=True)."
+
+
+class BadRecord(Exception):
+    """Raised while one record is read: what kind of problem it is, what was found and expected;
+    and its place (file, line), where that is not the record's in its source."""
+
+    def __init__(self, kind: str, message: str, place: tuple[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.kind, self.place = kind, place
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One bad record: where it is, and what was found and expected."""
+
+    kind: str
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+class Problems:
+    """A collector. Unless bad records are to be skipped, the first report raises `DataError`."""
+
+    def __init__(self, *, skip_bad: bool) -> None:
+        self.skip_bad = skip_bad
+        self._found: dict[tuple[str, str, int], Problem] = {}
+
+    def report(self, problem: Problem) -> None:
+        """Raise, or keep the problem once, however often its file is read."""
+        if not self.skip_bad:
+            raise DataError(f"{problem}. {ADVICE}")
+        self._found.setdefault((problem.kind, problem.file, problem.line), problem)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of problems of each kind, most frequent first."""
+        return dict(Counter(problem.kind for problem in self).most_common())
+
+    def summary(self) -> str:
+        """One line for a log, e.g. `skipped 3 bad records: duplicate id 2, broken JSON 1`."""
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.counts.items())
+        return f"skipped {len(self):,} bad records: {kinds}" if kinds else "no bad records"
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._found.values())
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+# One reader for text files, plain or compressed: numbered lines, errors that name the place.
+
+COMPRESSIONS = (".gz", ".zst")
+BUFFER = 2**20
+_GZIP, _ZSTD, _BOM = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf"
+DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """The file's bytes, decompressed if its first bytes say so, whatever its name says."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}; expected a readable file") from None
+    if magic.startswith(_GZIP):
+        return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(path)), BUFFER)
+    if magic == _ZSTD:
+        return io.BufferedReader(_Frames(path), BUFFER)
+    return path.open("rb")
+
+
+class _Frames(io.RawIOBase):
+    """Zstandard frames, one after the other. Unlike the library's own reader, this one does not
+    take a frame that is cut off for the end of the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._pieces = self._decompressed()
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._left:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._left = memoryview(piece)
+        target = memoryview(buffer)
+        count = min(len(target), len(self._left))
+        target[:count] = self._left[:count]
+        self._left = self._left[count:]
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def _decompressed(self) -> Iterator[bytes]:
+        frame, unused = None, b""
+        while compressed := unused or self._file.read(io.DEFAULT_BUFFER_SIZE):
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            yield frame.decompress(compressed)
+            unused = frame.unused_data
+            frame = None if frame.eof else frame
+        if frame is not None:
+            raise EOFError("its last part is missing")
+
+
+def all_lines(path: Path) -> Iterator[bytes]:
+    """Every line with its end, blank or not; the byte order mark some editors write is left out."""
+    number = 0
+    with open_bytes(path) as file:
+        try:
+            for number, line in enumerate(file, start=1):
+                yield line.removeprefix(_BOM) if number == 1 else line
+        except DAMAGE as error:
+            raise damaged(f"{path}:{number + 1}", error) from None
+
+
+def damaged(place: str, error: Exception) -> DataError:
+    """A compressed file that cannot be read to its end."""
+    return DataError(
+        f"{place}: the compressed file is damaged here ({error}); expected a complete file. "
+        "Copy or download it again."
+    )
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Line numbers, from 1, and lines without their ends; blank lines are counted but left out."""
+    for number, line in enumerate(all_lines(path), start=1):
+        stripped = line.rstrip(b"\r\n")
+        if stripped and not stripped.isspace():
+            yield number, stripped
+
+
+def first_line(path: Path) -> bytes:
+    """The first line that is not blank, or nothing for an empty file."""
+    return next(numbered_lines(path), (0, b""))[1]
+
+
+def decode(line: bytes) -> str:
+    """The line as text; `BadRecord` where it is not UTF-8."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise _not_utf8(line.decode("utf-8", "surrogateescape")) from None
+
+
+def check_decoded(text: str) -> str:
+    """Text that was decoded with `surrogateescape`, if all its bytes were UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _not_utf8(text) from None
+    return text
+
+
+def _not_utf8(text: str) -> BadRecord:
+    at = next(i for i, char in enumerate(text) if "\ud800" <= char <= "\udfff")
+    return BadRecord(
+        "invalid UTF-8",
+        f"after {text[max(0, at - 20) : at]!r} comes 0x{ord(text[at]) & 0xFF:02x}, which is not "
+        "valid UTF-8; expected UTF-8 (convert with: iconv -f latin1 -t utf-8)",
+    )
+
+
+def stem_and_format(path: Path) -> tuple[str, str]:
+    """A file's name without its format and compression, and the format: `a.b.tsv.gz` → a.b, tsv."""
+    plain = path.with_suffix("") if path.suffix in COMPRESSIONS else path
+    return plain.stem, plain.suffix.removeprefix(".")
+
+
+def find_file(folder: Path, *names: str) -> Path | None:
+    """The first of these files that a folder has, plain or compressed."""
+    candidates = (folder / f"{name}{end}" for name in names for end in ("", *COMPRESSIONS))
+    return next((path for path in candidates if path.is_file()), None)
+
 
 T = TypeVar("T")
 USUAL_SPLITS = ("train", "dev", "test")

@@ -20,8 +20,7 @@ import orjson
 
 from tsgen.artifact import hash_file, hash_strings
 from tsgen.corpus import stdlib_objects
-from tsgen.corpus.lines import numbered_lines
-from tsgen.corpus.sources import Layout, Source
+from tsgen.corpus.sources import Layout, Source, numbered_lines
 from tsgen.corpus.stdlib_objects import StdlibObject
 from tsgen.corpus.tables import Columns
 from tsgen.errors import DataError

@@ -10,16 +10,17 @@ import orjson
 from pydantic import BeforeValidator
 
 from tsgen.config import StageConfig
-from tsgen.corpus.lines import (
+from tsgen.corpus.sources import (
+    BadRecord,
+    Source,
     all_lines,
     check_decoded,
     decode,
+    file_source,
     first_line,
     numbered_lines,
     stem_and_format,
 )
-from tsgen.corpus.problems import BadRecord
-from tsgen.corpus.sources import Source, file_source
 from tsgen.errors import DataError
 from tsgen.records import NO_METADATA, Document, Query
 

@@ -4,9 +4,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tsgen.corpus.lines import decode, first_line, numbered_lines, stem_and_format
-from tsgen.corpus.problems import BadRecord
-from tsgen.corpus.sources import Source, file_source
+from tsgen.corpus.sources import (
+    BadRecord,
+    Source,
+    decode,
+    file_source,
+    first_line,
+    numbered_lines,
+    stem_and_format,
+)
 from tsgen.corpus.tables import query_table
 from tsgen.errors import DataError
 from tsgen.records import Judgment, Query

@@ -11,22 +11,269 @@ Deviations from the paper's text, each for a reason:
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged, spans
-from tsgen.decode.candidates import Candidates, rank_within
-from tsgen.decode.config import DecodeConfig
-from tsgen.decode.expand import Wanted, compete, expand
-from tsgen.decode.found import Found, Hits, Step, Totals, Trail
-from tsgen.decode.merge import uncrowded
-from tsgen.decode.moment import Chosen, Closed, Live, Moment, Observer
-from tsgen.decode.score import Scorer
-from tsgen.decode.select import Float
+from tsgen.constrain.kernels import Keys, first_equal, member_keys
+from tsgen.decode.hypotheses import Candidates, Found, Hits, Step, Totals, Trail, rank_within
+from tsgen.decode.log_probs import Block, Scorer
+from tsgen.decode.topk import Best, Float
 from tsgen.model.backbone import Backbone
+from tsgen.settings import DecodeConfig
+
+# Equal sets reached in different orders: one hypothesis, or several as in the paper's text.
+
+_QUERIES = 2**40  # queries take part in keys as members beyond all terms
+
+
+def merge(candidates: Candidates, keys: Keys, how: str) -> Candidates:
+    """The candidates that stay, by query, best first.
+
+    They come best first, so the first of each set is its best: with `max` the others go, with `sum`
+    their probabilities are added to it, with `none` all stay.
+    """
+    if how == "none":
+        return candidates
+    leader = first_equal(keys + member_keys(candidates.query + _QUERIES))
+    if how == "sum":
+        candidates = candidates.scored(_summed(candidates.score, leader))
+    candidates = candidates.take(leader == np.arange(len(leader)))
+    if how == "sum":  # adding up may have changed the order
+        candidates = candidates.take(np.lexsort((-candidates.score, candidates.query)))
+    return candidates
+
+
+def uncrowded(query: Int, document: Int, most: int) -> Bool:
+    """[C] whether fewer than `most` rows before have the same query and document; document -1 is
+    none. `query` is ascending."""
+    order = np.lexsort((document, query))
+    query, document = query[order], document[order]
+    new = (np.diff(query, prepend=-1) != 0) | (np.diff(document, prepend=-2) != 0)
+    stay = np.empty(len(order), dtype=np.bool_)
+    stay[order] = (rank_within(np.cumsum(new)) < most) | (document < 0)
+    return stay
+
+
+def _summed(score: Float, leader: Int) -> Float:
+    """[C] log Σ exp over all candidates with the same leader, given at the leader."""
+    with np.errstate(invalid="ignore"):
+        share = np.where(score == score[leader], 1.0, np.exp(score - score[leader]))
+    total: Float = score + np.log(np.maximum(np.bincount(leader, share, len(score)), 1.0))
+    return total
+
+
+# One more token: the best valid continuations of every query's partial spellings.
+
+ROOM = 4  # candidates for each set that is wanted, to begin with: most sets are reached twice or so
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How many candidates a query needs after a step of the search."""
+
+    sets: int  # that close the unit
+    paths: int  # the most hypotheses that lead to the same set
+    partial: int  # that go on spelling
+    merge: str
+    per_document: int  # of one and the same decided document; 0: no limit
+    bounded: bool  # whether what scores less than the k-th document found may be dropped
+
+    @property
+    def closed(self) -> int:
+        """Candidates to find: to add up all paths to a set, all of them must be among these."""
+        return self.sets * self.paths if self.merge == "sum" else self.sets
+
+    @property
+    def rooms(self) -> tuple[int, int]:
+        """How many to look at first, closed and partial."""
+        spare = min(self.paths, ROOM) if self.merge == "max" else 1
+        return self.closed * spare, self.partial
+
+
+def expand(
+    constraint: Constraint,
+    scorer: Scorer,
+    frontier: Any,
+    partial: Candidates,
+    hidden: torch.Tensor,
+    floor: Float,
+    wanted: Wanted,
+) -> tuple[Candidates, Candidates]:
+    """The best candidates that close their unit, and the best that go on spelling it."""
+    allowed = constraint.allowed(frontier, partial.cursor)
+    first = np.searchsorted(partial.query, np.arange(len(floor) + 1))
+    closed, opened = [], []
+    for block in scorer.blocks(hidden, allowed, first):
+        rooms = wanted.rooms
+        while True:
+            best = block.best(partial.score, floor, rooms)
+            found = [_candidates(constraint, frontier, partial, block, part) for part in best]
+            found[1] = _uncrowded(constraint, frontier, found[1], wanted)
+            if _enough(constraint, frontier, best, found, block, wanted):
+                break
+            # Some led nowhere, or many to the same sets: look at more.
+            rooms = 2 * rooms[0], 2 * rooms[1]
+        closed.append(found[0])
+        opened.append(found[1])
+    return _cut(closed, wanted.closed, wanted.merge == "sum"), _cut(opened, wanted.partial, True)
+
+
+def _candidates(
+    constraint: Constraint, frontier: Any, partial: Candidates, block: Block, best: Best
+) -> Candidates:
+    """The entries as candidates, without those that lead to no document."""
+    filled = np.arange(best.scores.shape[1]) < best.counts[:, None]
+    picks, entries = best.cursors[filled] + block.rows.start, best.entries[filled]
+    score = best.scores[filled]
+    continued = partial.take(picks)
+    cursor = block.allowed.follow(partial.cursor, picks, entries)
+    with np.errstate(invalid="ignore"):  # −∞ − (−∞), where the prefix was impossible already
+        log_prob = np.where(np.isneginf(score), score, continued.log_prob + score - continued.score)
+    candidates = replace(
+        continued,
+        cursor=cursor,
+        place=block.allowed.place[entries],
+        unread=cursor.depth - continued.cursor.depth,
+        score=score,
+        log_prob=log_prob,
+    )
+    unsure = np.flatnonzero(~block.allowed.sure[picks])
+    if not len(unsure):
+        return candidates
+    leads = np.ones(len(candidates), dtype=np.bool_)
+    leads[unsure] = constraint.leads(frontier, cursor.take(unsure))
+    return candidates.take(leads)
+
+
+def _enough(
+    constraint: Constraint,
+    frontier: Any,
+    best: tuple[Best, Best],
+    found: list[Candidates],
+    block: Block,
+    wanted: Wanted,
+) -> bool:
+    """Whether every query of the block has all the valid candidates it needs, or all there are."""
+    closed, opened = found
+    short = [_full(part) for part in best]
+    if short[0].any():
+        if wanted.merge != "sum":  # which needs all paths, not so many sets
+            closed = compete(constraint, frontier, closed, wanted)
+        short[0] &= _per_query(closed, block) < wanted.closed
+    short[1] &= _per_query(opened, block) < wanted.partial
+    return not (short[0].any() or short[1].any())
+
+
+def compete(
+    constraint: Constraint, frontier: Any, candidates: Candidates, wanted: Wanted
+) -> Candidates:
+    """The candidates that stay when equal sets are merged and no document has too many."""
+    keys = constraint.keys(frontier, candidates.cursor)
+    return _uncrowded(constraint, frontier, merge(candidates, keys, wanted.merge), wanted)
+
+
+def _uncrowded(
+    constraint: Constraint, frontier: Any, candidates: Candidates, wanted: Wanted
+) -> Candidates:
+    """Without those that follow enough better ones to a document that was decided before."""
+    if not wanted.per_document:
+        return candidates
+    document = constraint.decided(frontier, candidates.cursor.row)
+    return candidates.take(uncrowded(candidates.query, document, wanted.per_document))
+
+
+def _per_query(candidates: Candidates, block: Block) -> Int:
+    """[Q] the number of candidates of each query of the block."""
+    first, last = block.queries.start, block.queries.stop
+    return np.bincount(candidates.query - first, minlength=last - first)
+
+
+def _full(best: Best) -> Bool:
+    """[Q] whether there may be more entries than were returned."""
+    room = best.scores.shape[1]
+    full: Bool = (best.counts == room) & (room > 0)
+    return full
+
+
+def _cut(parts: list[Candidates], most: int, cut: bool) -> Candidates:
+    """The blocks' candidates, at most so many for each query."""
+    joined = parts[0] if len(parts) == 1 else Candidates.join(parts)
+    return joined.take(rank_within(joined.query) < most) if cut else joined
+
+
+# One step of the search, as the search itself and whoever observes it see it.
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Hypotheses between two units, sorted by query."""
+
+    query: Int  # [R]
+    score: Float  # [R]
+    row: Int  # [R] of the frontier, and of the trail's newest step
+    node: torch.Tensor  # [R]
+    hidden: torch.Tensor  # [R, d]
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Hypotheses whose newest unit has just been closed, by query, best first."""
+
+    kept: Candidates
+    unit: Int  # [C] that was closed
+    frontier: Any  # with a row for each of them
+    found: Ragged  # [C] the documents that are complete or decided
+    valid: Int  # [C] |Y|
+
+    @property
+    def alive(self) -> Bool:
+        """[C] whether some document goes on."""
+        return self.valid > np.diff(self.found.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Rows of the closed hypotheses."""
+
+    counted: Int  # whose complete documents are found
+    on: Int  # that go on
+    outranked: Int  # of the B best, those whose documents can no longer come among the best k
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A step whose hypotheses are chosen, before the model reads them."""
+
+    frontier: Any  # of the hypotheses that the step began with
+    live: Live  # these
+    wanted: Wanted
+    closed: Closed
+    chosen: Chosen
+    bar: Float  # [Q] the k-th best score found so far
+    pool: Ragged | None  # what the search is limited to
+    scorer: Scorer
+    read: Callable[[Candidates], tuple[torch.Tensor, torch.Tensor]]
+    """Let the model read candidates' last tokens: node and hidden state of each."""
+    widened: Callable[[int], Candidates]
+    """What would have been closed had there been so many places more."""
+
+    @property
+    def number(self) -> int:
+        """How many units the closed hypotheses have."""
+        return self.wanted.paths
+
+
+class Observer(Protocol):
+    """Is shown every step; changes nothing."""
+
+    def step(self, moment: Moment) -> None:
+        """After a step's hypotheses were chosen."""
+        ...
+
 
 LookAhead = Callable[[Any, Int], Float]
 """(frontier, query of each row [R]) → what is added to each row's score when rows are chosen."""

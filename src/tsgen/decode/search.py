@@ -8,18 +8,25 @@ import numpy as np
 import torch
 
 from tsgen.constrain.constraint import Constraint, Ragged
-from tsgen.constrain.postings import PostingsConstraint
-from tsgen.decode.beam import Beam, LookAhead
-from tsgen.decode.config import DecodeConfig
-from tsgen.decode.fill import fill, with_reason
-from tsgen.decode.found import Found
-from tsgen.decode.moment import Observer
-from tsgen.decode.overlap import overlaps
-from tsgen.decode.plan import Float32, Plan, plan_of, rank_by_prior, term_log_probs
-from tsgen.decode.rescore import DEPTH, rescore
-from tsgen.decode.score import Scorer
+from tsgen.constrain.term_sets import PostingsConstraint
+from tsgen.decode.beam import Beam, LookAhead, Observer
+from tsgen.decode.hypotheses import Found
+from tsgen.decode.log_probs import Scorer
+from tsgen.decode.ranking import (
+    DEPTH,
+    Float32,
+    Plan,
+    fill,
+    overlaps,
+    plan_of,
+    rank_by_prior,
+    rescore,
+    term_log_probs,
+    with_reason,
+)
 from tsgen.errors import ConfigError
 from tsgen.model.backbone import Backbone
+from tsgen.settings import DecodeConfig
 
 Planner = Callable[[Sequence[str]], LookAhead]
 """Called with the queries of a batch; what looks ahead for them."""

@@ -1,20 +1,129 @@
 """The audit of term sets: every document is walked to through the index, as a decoder would."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
+from tsgen.arrays import Offsets, load_array
 from tsgen.artifact import open_artifact
-from tsgen.docids.stage import FIRST, KIND, summary
+from tsgen.docids.assign import FIRST, KIND, summary
 from tsgen.docids.term_set import ARRAYS, TermSets
-from tsgen.docids.tokens import TokenCounts, count_tokens
-from tsgen.docids.walk import walk
-from tsgen.terms.arrays import load_array
-from tsgen.terms.encoder import MINILM
+from tsgen.errors import ConfigError
+from tsgen.settings import MINILM
+from tsgen.terms.encoder import packaged_minilm
+
+# How many tokens of a language model's tokenizer a term takes: each is a step of the decoder.
+
+FILE = "tokenizer.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """Tokens per term over a vocabulary, without the terminator."""
+
+    tokenizer: str
+    mean: float
+    most: int
+    share_of_one: float  # of the terms are a single token
+
+
+def count_tokens(terms: Sequence[str], tokenizer: str = MINILM) -> TokenCounts:
+    """Tokenise every term once."""
+    tokenise = open_tokenizer(tokenizer)
+    tokenise.no_padding()
+    tokenise.no_truncation()
+    encoded = tokenise.encode_batch(list(terms), add_special_tokens=False)
+    counts = np.array([len(term.ids) for term in encoded] or [0])
+    return TokenCounts(
+        tokenizer, float(counts.mean()), int(counts.max()), float((counts == 1).mean())
+    )
+
+
+def open_tokenizer(name: str) -> Tokenizer:
+    """A `tokenizer.json`, a folder with one, the packaged MiniLM's, or one of the hub's by name."""
+    path = packaged_minilm() if name == MINILM else Path(name)
+    path = path / FILE if path.is_dir() else path
+    try:
+        if path.is_file():
+            return Tokenizer.from_file(str(path))
+        return Tokenizer.from_pretrained(name)
+    except Exception as error:  # the library raises bare Exception for damaged and unknown files
+        raise ConfigError(
+            f"cannot open the tokenizer {name!r}: {str(error).rstrip('.')}. "
+            f"Expected {MINILM!r}, a {FILE}, a folder with one, or a hub name with network."
+        ) from None
+
+
+# Walking the index: where the terms of each document lead, by intersecting their postings.
+
+Int32 = NDArray[np.int32]
+
+
+class Walks(NamedTuple):
+    """For each document D, about the valid documents Y that are left when T(D) is generated."""
+
+    reached: NDArray[np.bool_]  # [D] whether D is in Y
+    first: Int32  # [D] the lowest-numbered one in Y with as many terms as D, so with its set; or −1
+    supersets: NDArray[np.int64]  # [D] how many in Y have more terms: T(D) ⊂ T
+
+
+def walk(sets: TermSets) -> Walks:
+    """Generate T(D) for every document D."""
+    longest = int(np.diff(sets.post_offsets).max(initial=0))
+    arrays = sets.doc_offsets, sets.doc_terms, sets.post_offsets, sets.post_docs
+    return Walks(*_walk(*arrays, np.empty(longest, np.int32)))
+
+
+@njit(cache=True)
+def _walk(
+    doc_offsets: Offsets, doc_terms: Int32, post_offsets: Offsets, post_docs: Int32, valid: Int32
+) -> tuple[NDArray[np.bool_], Int32, NDArray[np.int64]]:
+    documents = len(doc_offsets) - 1
+    reached = np.zeros(documents, np.bool_)
+    first = np.full(documents, -1, np.int32)
+    supersets = np.zeros(documents, np.int64)
+    for document in range(documents):
+        terms = doc_terms[doc_offsets[document] : doc_offsets[document + 1]]
+        for other in valid[: _intersect(terms, post_offsets, post_docs, valid)]:
+            reached[document] |= other == document
+            size = doc_offsets[other + 1] - doc_offsets[other]
+            if size == len(terms) and first[document] < 0:
+                first[document] = other
+            supersets[document] += size > len(terms)
+    return reached, first, supersets
+
+
+@njit(cache=True)
+def _intersect(terms: Int32, post_offsets: Offsets, post_docs: Int32, valid: Int32) -> int:
+    """Write the documents that have all terms to `valid`; their number. Starts at the rarest."""
+    if len(terms) == 0:
+        return 0
+    rarest = terms[0]
+    for term in terms:
+        if (
+            post_offsets[term + 1] - post_offsets[term]
+            < post_offsets[rarest + 1] - post_offsets[rarest]
+        ):
+            rarest = term
+    count = post_offsets[rarest + 1] - post_offsets[rarest]
+    valid[:count] = post_docs[post_offsets[rarest] : post_offsets[rarest + 1]]
+    for term in terms:
+        postings = post_docs[post_offsets[term] : post_offsets[term + 1]]
+        kept = 0
+        for document in valid[:count]:
+            at = np.searchsorted(postings, document)
+            if at < len(postings) and postings[at] == document:
+                valid[kept] = document
+                kept += 1
+        count = kept
+    return int(count)
+
 
 LONGEST = 10
 NAMED = 5

@@ -13,9 +13,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tsgen.arrays import Offsets, Strings, load_array, offsets_of, save_array, smallest_offsets
 from tsgen.docids.spelling import Tokenize
-from tsgen.terms.arrays import load_array, offsets_of, save_array, smallest_offsets
-from tsgen.terms.strings import Offsets, Strings
 
 OFFSETS, TOKENS, END = "sequence_offsets", "sequence_tokens", "sequence_end"
 DOCUMENTS, SYMBOLS = "documents", "symbols"

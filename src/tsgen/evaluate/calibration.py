@@ -20,9 +20,9 @@ from tsgen.errors import DataError
 from tsgen.evaluate.plots import line_plot
 from tsgen.evaluate.tables import Column, Row, Table, to_json
 from tsgen.progress import show
+from tsgen.retrieve.bench import run_queries
 from tsgen.retrieve.confidence import DEPTH, Calibration, features, fit_calibration
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.searching import run_queries
 
 Floats = NDArray[np.float64]
 Kind = Literal["width", "mass"]

@@ -3,21 +3,186 @@
 What was fitted and searched before is taken from the cache; what was killed goes on from there.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from tsgen.config import StageConfig, preset
+from tsgen.config import StageConfig, merged, preset
 from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
 from tsgen.corpus.runs import write_trec
 from tsgen.corpus.splits import seen_unseen
-from tsgen.errors import ConfigError
-from tsgen.evaluate.budget import minutes_of, with_minutes
-from tsgen.evaluate.comparison import SystemComparison
-from tsgen.evaluate.efficiency import measure_each
-from tsgen.evaluate.metrics import evaluate_groups
+from tsgen.errors import ConfigError, DataError
+from tsgen.evaluate.efficiency import Cost, efficiency_table, measure_each
+from tsgen.evaluate.metrics import MEASURES, Scores, evaluate_groups
+from tsgen.evaluate.significance import LEVEL, Comparison, compare_with
+from tsgen.evaluate.tables import Column, Row, Table, p_value, to_json
 from tsgen.retrieve.bench import Bench
-from tsgen.retrieve.registry import System, check_tables, system, system_names
+from tsgen.retrieve.systems import SYSTEMS, System, check_tables
+from tsgen.version import __version__
+
+# The same minutes of training for every system that trains.
+
+MINUTES = "minutes"
+
+
+def with_minutes(
+    tables: Mapping[str, Mapping[str, Any]], minutes: float
+) -> dict[str, dict[str, Any]]:
+    """The tables of a settings file with a budget: in [train], for all that is trained by it, and
+    in the table of each system that has such a setting of its own."""
+    own = [name for name in SYSTEMS.names() if MINUTES in SYSTEMS.get(name).config.model_fields]
+    return merged(tables, {name: {MINUTES: minutes} for name in ("train", *own)})
+
+
+def minutes_of(settings: StageConfig) -> float | None:
+    """The budget among a system's settings; None if it has none."""
+    train = getattr(settings, "train", None)
+    found: float | None = getattr(settings, MINUTES, getattr(train, MINUTES, None))
+    return found
+
+
+# What a comparison of systems found, as a table with significance marks and as JSON.
+
+BETTER, WORSE = "†", "‡"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemComparison:
+    """Every system's scores on each group of queries; the first system is the reference."""
+
+    title: str  # what was compared on: data set and split
+    k: int
+    limit: int | None
+    scores: Mapping[str, Mapping[str, Scores]]  # system → group (all, seen, unseen) → scores
+    seed: int = 0
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by system
+    minutes: Mapping[str, float | None] = field(default_factory=dict)  # of training, if limited
+    costs: Sequence[Cost] = ()
+
+    @property
+    def reference(self) -> str:
+        """The system that the others are tested against."""
+        return next(iter(self.scores))
+
+    def significance(self, group: str, measure: str) -> list[Comparison]:
+        """Paired t-tests of the other systems against the reference, Holm-corrected."""
+        by_system = {name: groups[group] for name, groups in self.scores.items()}
+        return compare_with(by_system.pop(self.reference), by_system, measure)
+
+    def table(self) -> Table:
+        """Groups as sections, systems as rows; marks where a system differs from the reference."""
+        groups = list(self.scores[self.reference])
+        rows = [row for group in groups for row in self._rows(group, len(groups) > 1)]
+        columns = [Column("n", best=None), *(Column(measure) for measure in MEASURES)]
+        return Table(columns, rows, self.title, self._notes())
+
+    def as_json(self) -> dict[str, Any]:
+        """The table with full figures, each test's outcome, and all systems' settings."""
+        tests = [
+            {
+                "queries": group,
+                "system": test.system,
+                "reference": self.reference,
+                "measure": measure,
+                "difference": test.mean_difference,
+                "p": test.p,
+                "corrected_p": test.corrected_p,
+            }
+            for group in self.scores[self.reference]
+            for measure in MEASURES
+            for test in self.significance(group, measure)
+        ]
+        made: dict[str, Any] = {"date": date.today().isoformat(), "tsgen": __version__}
+        made |= {"seed": self.seed, "settings": self.settings, "minutes": dict(self.minutes)}
+        return to_json(self.table()) | {"significance": tests} | made
+
+    def _rows(self, group: str, several: bool) -> Iterator[Row]:
+        marks = self._marks(group)
+        for name, groups in self.scores.items():
+            scores = groups[group]
+            values = [len(scores), *(scores.means[measure] for measure in MEASURES)]
+            yield Row(name, values, group if several else "", marks.get(name, {}))
+
+    def _marks(self, group: str) -> dict[str, dict[str, str]]:
+        marks: dict[str, dict[str, str]] = {}
+        for measure in MEASURES:
+            for test in self.significance(group, measure):
+                if test.significant:
+                    mark = BETTER if test.mean_difference > 0 else WORSE
+                    marks.setdefault(test.system, {})[measure] = mark
+        return marks
+
+    def _notes(self) -> dict[str, str]:
+        notes = {"hits": f"at most {self.k} a query"}
+        if self.limit is not None:
+            notes["limit"] = f"{self.limit:,} queries, evenly spread"
+        limited = {name: minutes for name, minutes in self.minutes.items() if minutes is not None}
+        if limited:
+            told = ", ".join(f"{name} {minutes:g}" for name, minutes in limited.items())
+            notes["minutes of training"] = told
+        if len(self.scores) > 1:
+            test = f"paired t-test, p < {LEVEL}, Holm-corrected"
+            notes |= {f"{BETTER} / {WORSE}": f"better / worse than {self.reference} ({test})"}
+        return notes
+
+
+# How far each system is from the reference, and with which p: what † and ‡ stand for.
+
+TESTED_METRIC = "M@10"
+
+
+def differences_table(comparison: SystemComparison) -> Table:
+    """Systems as rows; for each group of queries the difference in M@10 and its corrected p."""
+    groups = list(comparison.scores[comparison.reference])
+    rows: dict[str, list[float | str]] = {}
+    for group in groups:
+        for test in comparison.significance(group, TESTED_METRIC):
+            told = test.mean_difference, p_value(test.corrected_p)
+            rows.setdefault(test.system, []).extend(told)
+    columns = [Column(f"{group}{what}", None) for group in groups for what in ("", ", p")]
+    title = f"{comparison.title}: {TESTED_METRIC} less that of {comparison.reference}"
+    notes = {"p": "paired t-test, Holm-corrected for the systems of the table"}
+    return Table(columns, [Row(name, values) for name, values in rows.items()], title, notes)
+
+
+# Table 2: what a system finds of documents that training queries asked for, and of the others.
+
+GROUPS = ("seen", "unseen", "all")
+GENERALISATION_METRICS = ("M@10", "R@10")
+
+
+def check_groups(groups: Container[str], title: str) -> None:
+    """Refuse queries that are all seen or all unseen."""
+    if not all(group in groups for group in GROUPS[:2]):
+        raise DataError(
+            f"{title}: all queries are seen or all are unseen; expected both. "
+            "`tsgen split DATA --out FOLDER` keeps the training queries of half of the documents."
+        )
+
+
+def seen_unseen_table(comparison: SystemComparison) -> Table:
+    """Systems as rows; M@10 and R@10 of the seen, of the unseen and of all queries."""
+    groups = comparison.scores[comparison.reference]
+    check_groups(groups, comparison.title)
+    columns = [
+        Column(f"{group} {measure}") for group in GROUPS for measure in GENERALISATION_METRICS
+    ]
+    rows = [
+        Row(
+            name,
+            [
+                scores[group].means[measure]
+                for group in GROUPS
+                for measure in GENERALISATION_METRICS
+            ],
+        )
+        for name, scores in comparison.scores.items()
+    ]
+    counts = ", ".join(f"{group} {len(groups[group]):,}" for group in GROUPS)
+    return Table(columns, rows, f"{comparison.title}: seen and unseen", {"queries": counts})
+
 
 ALL = "all"
 PAPER = (
@@ -71,11 +236,11 @@ def _with_settings(
 ) -> list[tuple[System, StageConfig]]:
     """The systems with their settings; every mistake is found before any work starts."""
     check_tables(configs)
-    systems = [system(name) for name in dict.fromkeys(_listed(names))]
+    systems = [SYSTEMS.get(name) for name in dict.fromkeys(_listed(names))]
     if minutes is not None:
         configs = with_minutes(configs, minutes)
     if not systems:
-        raise ConfigError(f"no systems to compare; known: {', '.join(system_names())}")
+        raise ConfigError(f"no systems to compare; known: {', '.join(SYSTEMS.names())}")
     return [(each, each.settings(configs)) for each in systems]
 
 
@@ -84,7 +249,7 @@ def _listed(names: Sequence[str]) -> Iterator[str]:
     TSGen last."""
     for name in names:
         if name == ALL:
-            known = [name for name in system_names() if not system(name).aside]
+            known = [name for name in SYSTEMS.names() if not SYSTEMS.get(name).aside]
             yield from (*PAPER, *(name for name in known if name not in (*PAPER, LAST)), LAST)
         else:
             yield name
@@ -96,3 +261,23 @@ def query_groups(data: DataSet, split: str) -> dict[str, set[str]]:
         return {}
     seen, unseen = seen_unseen(data, split, "train")
     return {"seen": seen, "unseen": unseen} if seen and unseen else {}
+
+
+# All tables of a comparison, and their figures.
+
+
+def compared(
+    comparison: SystemComparison, seen_unseen: bool = False
+) -> tuple[list[Table], dict[str, Any]]:
+    """Table 1 with its tests, and as far as wanted or measured Tables 2 and 5; then everything as
+    JSON, which has the tests of all measures."""
+    tables, figures = [comparison.table()], comparison.as_json()
+    if len(comparison.scores) > 1:
+        tables.append(differences_table(comparison))
+    if seen_unseen:
+        tables.append(seen_unseen_table(comparison))
+        figures["seen_unseen"] = to_json(tables[-1])
+    if comparison.costs:
+        tables.append(efficiency_table(comparison.costs, f"{comparison.title}: efficiency"))
+        figures["efficiency"] = to_json(tables[-1])
+    return tables, figures

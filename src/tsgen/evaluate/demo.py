@@ -9,11 +9,10 @@ from typing import Any
 from tsgen.config import read_settings
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.stdlib import missing_names
-from tsgen.evaluate.compare import compare
-from tsgen.evaluate.comparison import SystemComparison
+from tsgen.evaluate.compare import SystemComparison, compare
 from tsgen.records import Hit
+from tsgen.retrieve.build import fit_engine
 from tsgen.retrieve.engine import Engine, engine_config
-from tsgen.retrieve.fitting import fit_engine
 
 SPLIT = "test"
 SYSTEMS = ("bm25", "tsgen-mini", "tsgen")

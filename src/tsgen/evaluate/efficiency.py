@@ -13,8 +13,8 @@ from tsgen.config import StageConfig
 from tsgen.evaluate.tables import Column, Row, Table
 from tsgen.progress import show
 from tsgen.retrieve.bench import Bench
-from tsgen.retrieve.documents import LINES, OFFSETS
-from tsgen.retrieve.registry import System
+from tsgen.retrieve.storage import LINES, OFFSETS
+from tsgen.retrieve.systems import System
 
 BEAMS = (10, 100)
 SAMPLE = 25  # queries, one at a time

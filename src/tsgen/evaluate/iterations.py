@@ -9,16 +9,15 @@ from typing import Any
 from tsgen.artifact import hash_strings, read_manifest
 from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
 from tsgen.docids.term_set import TermSets
-from tsgen.evaluate.compare import query_groups
-from tsgen.evaluate.comparison import SystemComparison
+from tsgen.evaluate.compare import SystemComparison, query_groups
 from tsgen.evaluate.metrics import ALL, DEPTH, MEASURES, evaluate_groups
 from tsgen.evaluate.significance import Comparison, compare_with
 from tsgen.evaluate.tables import Table, format_value, p_value
+from tsgen.model.generator import Generator
 from tsgen.retrieve.bench import Bench
+from tsgen.retrieve.build import trained_stages, training_stages
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.fitting import trained_stages, training_stages
-from tsgen.retrieve.registry import system
-from tsgen.train.generator import Generator
+from tsgen.retrieve.systems import SYSTEMS
 from tsgen.train.iterate import MODEL
 from tsgen.training_loop import training_seconds
 
@@ -87,7 +86,7 @@ def compare_iterations(
     bench = Bench(data, queries, DEPTH, seed, cache_folder_of(data, cache))
     terms, iterations = trained_stages(data, opened.config, seed, bench.cache)
     asking = [part.model_dump_json() for part in (opened.config.decode, opened.config.search)]
-    lexical = system(REFERENCE)
+    lexical = SYSTEMS.get(REFERENCE)
     runs = {REFERENCE: bench.run(lexical, lexical.settings({}))}
     for number, folder in enumerate(iterations, 1):
         key = hash_strings(read_manifest(folder).key, *asking)

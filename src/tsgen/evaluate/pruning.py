@@ -5,7 +5,7 @@ found. The paper's Figure 1 is one such loss; here they are counted over a test 
 and for sequences, with the same beam.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,15 +13,187 @@ from typing import Any
 
 import numpy as np
 
-from tsgen.constrain.constraint import Int
-from tsgen.corpus.dataset import DataSet, some_judged
-from tsgen.decode.moment import Moment
+from tsgen.constrain.constraint import Constraint, Int
+from tsgen.constrain.term_sets import PostingsConstraint
+from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
+from tsgen.decode.beam import Moment
+from tsgen.decode.hypotheses import Texts
+from tsgen.decode.observe import END, Fall, SequenceWatcher, Standing, Watcher
 from tsgen.decode.search import search
-from tsgen.decode.watch_sequence import END
+from tsgen.errors import ConfigError, DataError
 from tsgen.evaluate.plots import line_plot
-from tsgen.evaluate.schemes import Scheme
 from tsgen.evaluate.tables import Column, Row, Table
+from tsgen.model.backbone import Backbone
 from tsgen.progress import show
+from tsgen.retrieve.bench import Bench
+from tsgen.retrieve.engine import KIND, Engine
+from tsgen.retrieve.explain import DEPTH
+from tsgen.retrieve.sequence_systems import SequenceRetriever
+from tsgen.retrieve.systems import SYSTEMS, Retriever, check_tables
+from tsgen.settings import DecodeConfig
+
+# What false pruning is counted for: DocIDs of some kind and the model that writes them.
+
+SETS, SEQUENCE = "term set", "the same terms by weight"
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """Identifiers, the model that writes them, and how it is searched."""
+
+    name: str
+    backbone: Backbone
+    constraint: Constraint
+    config: DecodeConfig
+    ids: Texts
+    number: Callable[[str], int]  # of a document by its id
+    unit: Callable[[int], str]  # the text of a unit by its number
+    read: Callable[[str], str] = str  # a query as the model is given it
+
+    @property
+    def ordered(self) -> bool:
+        """Whether only one order of a document's units is valid."""
+        return not isinstance(self.constraint, PostingsConstraint)
+
+
+def engine_schemes(engine: Engine, beam: int | None = None) -> list[Scheme]:
+    """The engine's term sets, and the same terms as a sequence, written by the same model."""
+    generator, sets = engine.generator, engine.generator.sets
+    constraint = generator.constraint
+    both: dict[str, Constraint] = {SETS: constraint, SEQUENCE: constraint.in_order}
+    shared = (_plain(engine.config.decode, beam), sets.documents, engine.number, sets.term,
+              engine.read)  # fmt: skip
+    return [Scheme(name, generator.backbone, each, *shared) for name, each in both.items()]
+
+
+def _plain(config: DecodeConfig, beam: int | None) -> DecodeConfig:
+    """The search without what only sets have (prior, rescoring) and without the early stop: what
+    is lost is lost to better hypotheses in the beam."""
+    off = {"pool": 0, "fill": 0, "look_ahead": 0.0, "rescore": 0.0, "overlap": 0.0}
+    return config.with_beam(beam).model_copy(update=off | {"in_order": False, "early_stop": False})
+
+
+def schemes_of(name: str, retriever: Retriever, beam: int | None = None) -> list[Scheme]:
+    """Those of a fitted system."""
+    if isinstance(retriever, Engine):
+        return engine_schemes(retriever, beam)
+    # What is more than a trie of sequences, such as titles that documents share, has one inside.
+    sequences = getattr(retriever, "sequences", retriever)
+    if isinstance(sequences, SequenceRetriever):
+        return [_sequence_scheme(name, sequences, beam)]
+    raise ConfigError(
+        f"{name!r} generates no identifiers, so nothing is pruned; expected tsgen or a system with "
+        "sequence DocIDs, such as dsi or genre."
+    )
+
+
+def _sequence_scheme(name: str, retriever: SequenceRetriever, beam: int | None) -> Scheme:
+    generator, names = retriever.generator, retriever.names()
+    numbers = generator.ids.document_numbers()
+
+    def number(document_id: str) -> int:
+        if document_id not in numbers:
+            raise DataError(f"{document_id!r}: no such document; expected an id of the data set")
+        return numbers[document_id]
+
+    def unit(token: int) -> str:
+        return "end" if token == END else names[token]
+
+    parts = generator.backbone, generator.constraint, _plain(retriever.config.decode, beam)
+    return Scheme(name, *parts, generator.ids.documents, number, unit)
+
+
+def wanted_schemes(
+    data: DataSet,
+    engine: Path | None,
+    systems: Sequence[str],
+    tables: Mapping[str, Mapping[str, Any]],
+    beam: int | None = None,
+    seed: int = 0,
+    cache: Path | None = None,
+) -> list[Scheme]:
+    """Those of several systems, fitted on the data set unless the cache has them; `engine` is the
+    folder of one that takes the place of the system tsgen."""
+    check_tables(tables)
+    bench = Bench(data, (), 0, seed, cache_folder_of(data, cache))
+    found = [] if engine is None else engine_schemes(Engine.load(engine), beam)
+    for name in dict.fromkeys(systems):
+        if engine is not None and name == KIND:
+            continue
+        each = SYSTEMS.get(name)
+        folder, _ = bench.fit(each, each.settings(tables))
+        found += schemes_of(name, each.load(folder), beam)
+    return found
+
+
+# The paper's Figure 1 for any query: where each scheme keeps or loses the right document.
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What became of a document under one scheme."""
+
+    scheme: str
+    query: str
+    document: str
+    beam: int
+    ordered: bool  # whether the identifier is a sequence
+    identifier: tuple[str, ...]
+    rank: int | None  # from 1; None: the beam lost it
+    standings: tuple[Standing, ...]  # step by step, while it was in the beam
+    fall: Fall | None
+
+
+def stories(schemes: Sequence[Scheme], query: str, document: str) -> list[Story]:
+    """Search with every scheme with an eye on the document."""
+    return [_story(scheme, query, document) for scheme in schemes]
+
+
+def _story(scheme: Scheme, query: str, document: str) -> Story:
+    number, constraint, config = scheme.number(document), scheme.constraint, scheme.config
+    watcher: Watcher | SequenceWatcher = SequenceWatcher(constraint, scheme.unit, number)
+    if isinstance(constraint, PostingsConstraint):
+        watcher = Watcher(constraint, scheme.ids, _Units(scheme), number, config)
+    read = [scheme.read(query)]
+    (found,) = search(scheme.backbone, constraint, read, DEPTH, config, observer=watcher)
+    ranks = (rank for rank, one in enumerate(found, 1) if one.document == number)
+    return Story(
+        scheme.name,
+        query,
+        document,
+        config.beam,
+        scheme.ordered,
+        tuple(scheme.unit(unit) for unit in constraint.identifier(number)),
+        next(ranks, None),
+        tuple(watcher.standings),
+        watcher.fall,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """The texts of units by number."""
+
+    scheme: Scheme
+
+    def __getitem__(self, number: int) -> str:
+        return self.scheme.unit(number)
+
+
+def right_document(data: DataSet, query: str) -> str:
+    """The document that answers a query of the data set; `DataError` where none is known."""
+    asked = [one.id for one in data.queries().values() if one.text == query]
+    for split in data.splits:
+        judged = data.judgments(split)
+        for id in asked:
+            best = max(judged.get(id, {}).items(), key=lambda grade: grade[1], default=("", 0))
+            if best[1] > 0:
+                return best[0]
+    raise DataError(
+        f"{query!r}: no judgment of {data.name} says which document answers it; expected one of "
+        "its queries. Name the right document: --document ID."
+    )
+
 
 PIECE = 64  # queries between two reports of progress
 Pair = tuple[str, str]

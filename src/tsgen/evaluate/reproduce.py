@@ -4,27 +4,256 @@ Rows are stages in the cache, so that tables share what they have in common, and
 command goes on with the first row that is missing.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.resources import files
+from itertools import combinations, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from tsgen.config import StageConfig
+from pydantic import Field
+
+from tsgen.artifact import LOGS
+from tsgen.baselines.hybrid import HybridConfig
+from tsgen.config import StageConfig, merged, preset, read_toml
 from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
-from tsgen.evaluate.cases import Case, cases_table, find_cases
-from tsgen.evaluate.compare import query_groups
-from tsgen.evaluate.comparison import SystemComparison
+from tsgen.errors import ConfigError, DataError, nearest
+from tsgen.evaluate.compare import (
+    SystemComparison,
+    check_groups,
+    query_groups,
+    seen_unseen_table,
+    with_minutes,
+)
 from tsgen.evaluate.efficiency import BEAMS, efficiency_table, measure_each
-from tsgen.evaluate.experiment import Experiment
-from tsgen.evaluate.generalisation import check_groups, seen_unseen_table
 from tsgen.evaluate.metrics import ALL, DEPTH, evaluate_groups
-from tsgen.evaluate.minutes import training_minutes
 from tsgen.evaluate.plots import ranked_plot
-from tsgen.evaluate.tables import Column, Table, to_json
-from tsgen.retrieve.bench import Bench
-from tsgen.retrieve.registry import System
+from tsgen.evaluate.tables import Column, Row, Table, to_json
+from tsgen.retrieve.bench import Bench, fitting_seconds
+from tsgen.retrieve.build import training_stages
+from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.explain import Explanation, explain
+from tsgen.retrieve.results import query_keys
+from tsgen.retrieve.systems import SYSTEMS, System, check_tables
+from tsgen.settings import EngineConfig
+from tsgen.terms.words import Splitter
+from tsgen.training_loop import TIME, training_seconds
 
-SHOWN = "M@10"  # of quality, in plots
+# An experiment as a file: the rows of a table, each a system with settings over a preset.
+#
+#     title = "…"
+#     kind = "quality"                  # or "seen-unseen", "efficiency", "cases"
+#
+#     [forms.cpu]                       # a form is a preset, with settings over it for all rows
+#     preset = "cpu"
+#
+#     [[rows]]
+#     name = "without synthetic queries"
+#     system = "tsgen"                  # the default
+#     settings.queries.writer = "none"  # over the form's
+#     forms.paper.…                     # over these, in one form
+#     only = ["cpu"]                    # the forms that have the row; by default all
+#
+# The first row is what the others are tested against.
+
+HERE, SUFFIX = Path("experiments"), ".toml"
+Tables = dict[str, dict[str, Any]]
+
+
+class FormSpec(StageConfig):
+    """What all rows have in common in one form of the experiment."""
+
+    preset: str
+    minutes: float | None = Field(None, gt=0)  # of training, the same for each row that trains
+    settings: Tables = Field(default_factory=dict)
+
+
+class RowSpec(StageConfig):
+    """One row of the table."""
+
+    name: str = Field(pattern="^[^,]+$")  # commas are between names
+    system: str = "tsgen"
+    settings: Tables = Field(default_factory=dict)
+    forms: dict[str, Tables] = Field(default_factory=dict)
+    only: tuple[str, ...] = ()
+
+
+class Experiment(StageConfig):
+    """What a file says."""
+
+    title: str
+    kind: Literal["quality", "seen-unseen", "efficiency", "cases"] = "quality"
+    forms: dict[str, FormSpec] = Field(min_length=1)
+    rows: tuple[RowSpec, ...] = Field(min_length=1)
+
+    def chosen(
+        self, form: str, names: Sequence[str] = (), minutes: float | None = None
+    ) -> dict[str, tuple[System, StageConfig]]:
+        """The rows of a form by name, or those of some names, each with its system and settings;
+        every mistake is found here, before any work. `minutes` are those of training for each row
+        that trains, in place of the form's."""
+        if form not in self.forms:
+            raise ConfigError(f"no form {form!r} of {self.title!r}; {nearest(form, self.forms)}")
+        rows = {row.name: row for row in self.rows if form in (row.only or self.forms)}
+        for name in names:
+            if name not in rows:
+                raise ConfigError(f"no row {name!r} in its form {form!r}; {nearest(name, rows)}")
+        wanted = names or list(rows)
+        budget = minutes or self.forms[form].minutes
+        return {name: self._row(rows[name], form, budget) for name in rows if name in wanted}
+
+    def _row(self, row: RowSpec, form: str, minutes: float | None) -> tuple[System, StageConfig]:
+        tables: Mapping[str, Any] = preset(self.forms[form].preset)
+        for over in (self.forms[form].settings, row.settings, row.forms.get(form, {})):
+            tables = merged(tables, over)
+        if minutes is not None:
+            tables = with_minutes(tables, minutes)
+        check_tables(tables)
+        each = SYSTEMS.get(row.system)
+        return each, each.settings(tables)
+
+
+def read_experiment(name: str) -> Experiment:
+    """A file by its path; or by its name, in ./experiments or among those of the package."""
+    known = _known()
+    if name in known:
+        return Experiment.from_mapping(read_toml(known[name]), source=f"{known[name]}")
+    if Path(name).suffix == SUFFIX:
+        return Experiment.from_mapping(read_toml(Path(name)), source=name)
+    raise ConfigError(
+        f"no experiment {name!r}; expected a TOML file or a name: {nearest(name, known)}"
+    )
+
+
+def _known() -> dict[str, Path]:
+    """Name → file; those of the working folder go first. In a checkout the package's are beside
+    `src`; in an installed package they are inside it."""
+    package = Path(str(files("tsgen")))
+    places = (package.parents[1] / HERE, package / HERE, HERE)
+    return {path.stem: path for place in places for path in sorted(place.glob(f"*{SUFFIX}"))}
+
+
+# How long the training behind a row of a table took.
+
+
+def training_minutes(bench: Bench, each: System, settings: StageConfig) -> float | None:
+    """Of an engine all stages that were trained for it, by whatever command; of a hybrid its
+    parts. Other systems: their training if it is noted in their folders, else all of their fitting.
+    """
+    if isinstance(settings, HybridConfig):
+        parts = [(SYSTEMS.get(name), values) for name, values in settings.settings.items()]
+        found = [training_minutes(bench, one, one.config.from_mapping(v)) for one, v in parts]
+        return sum(minutes for minutes in found if minutes is not None)
+    folder, _ = bench.fit(each, settings)
+    if isinstance(settings, EngineConfig):
+        stages = list(training_stages(bench.data, settings, bench.seed, bench.cache).values())
+    else:
+        stages = [path.parents[1] for path in folder.rglob(f"{LOGS}/{TIME}")]
+    if stages:
+        return sum(map(training_seconds, stages)) / 60
+    seconds = fitting_seconds(folder)
+    return None if seconds is None else seconds / 60
+
+
+# The case study (Table 7): one document, two queries, and the order of its terms for each.
+
+CASES_SHOWN = 3  # cases
+LOOKED_AT = 100  # documents, at the most
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A document that two queries find first, by different orders of its terms."""
+
+    document: str
+    title: str
+    queries: tuple[str, str]
+    orders: tuple[tuple[str, ...], tuple[str, ...]]
+    matching: tuple[tuple[str, ...], tuple[str, ...]]  # the terms that the query has
+    log_probs: tuple[float, float]
+
+    @property
+    def difference(self) -> int:
+        """How many places the terms of one order are away from those of the other."""
+        first, second = self.orders
+        return sum(abs(i - second.index(term)) for i, term in enumerate(first))
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def find_cases(engine: object, data: DataSet, split: str, number: int = CASES_SHOWN) -> list[Case]:
+    """Of the documents that several of a split's queries ask for, and find first, those whose two
+    orders differ most."""
+    if not isinstance(engine, Engine):
+        raise ConfigError("cases are those of an engine; expected rows with the system tsgen")
+    found = list(islice(_found_cases(engine, data, split), LOOKED_AT))
+    if not found:
+        raise DataError(
+            f"{data.name}, {split}: no document is found first by two of its queries; expected "
+            "documents with several queries. Choose a larger split."
+        )
+    return sorted(found, key=lambda case: -case.difference)[:number]
+
+
+def _found_cases(engine: Engine, data: DataSet, split: str) -> Iterator[Case]:
+    splitter, queries = Splitter(engine.config.terms.words), data.queries()
+    for document, ids in _asked(data, split).items():
+        texts = [queries[id].text for id in ids]
+        hits = engine.search(texts, k=1)
+        right = [t for t, h in zip(texts, hits, strict=True) if h and h[0].document_id == document]
+        if len(right) > 1:
+            explained = explain(engine, document, right)
+            for pair in combinations(explained, 2):
+                yield _case(engine, document, pair, splitter)
+
+
+def _asked(data: DataSet, split: str) -> dict[str, list[str]]:
+    """Document → its queries, where there are two or more of them (the first three)."""
+    asked = defaultdict(list)
+    for query, grades in data.judgments(split).items():
+        for document, grade in grades.items():
+            if grade > 0:
+                asked[document].append(query)
+    return {document: ids[:3] for document, ids in asked.items() if len(ids) > 1}
+
+
+def _case(engine: Engine, document: str, pair: tuple[Explanation, ...], splitter: Splitter) -> Case:
+    first, second = pair
+    matching = tuple(
+        tuple(t for t in one.terms if splitter.key(t) in query_keys(one.query, splitter))
+        for one in pair
+    )
+    return Case(
+        document,
+        engine.document(document).title,
+        (first.query, second.query),
+        (first.terms, second.terms),
+        (matching[0], matching[1]),
+        (first.log_prob, second.log_prob),
+    )
+
+
+def cases_table(cases: Sequence[Case], title: str) -> Table:
+    """A row for each query, terms that it has in capitals."""
+    rows = [
+        Row(case.queries[i], [_order(case, i), case.log_probs[i]], case.title or case.document)
+        for case in cases
+        for i in range(2)
+    ]
+    columns = [Column("terms in the order of the model", None), Column("log p", None, 1)]
+    notes = {"capitals": "terms that the query has"}
+    return Table(columns, rows, title, notes, label="query", group_label="document")
+
+
+def _order(case: Case, number: int) -> str:
+    has = case.matching[number]
+    return " › ".join(term.upper() if term in has else term for term in case.orders[number])
+
+
+PLOTTED_METRIC = "M@10"  # of quality, in plots
 Rows = Mapping[str, tuple[System, StageConfig]]
 
 
@@ -35,7 +264,7 @@ class Reproduction:
     tables: Sequence[Table]
     figures: Mapping[str, Any]
     series: Mapping[str, Mapping[str, float]]  # of the plot: name → row → value; none for cases
-    axis: str = SHOWN
+    axis: str = PLOTTED_METRIC
 
     def plot(self, path: Path, title: str) -> None:
         """One line a row."""
@@ -86,7 +315,7 @@ def _quality(
     tables = [seen_unseen_table(found), whole] if generalisation else [whole]
     groups = list(found.scores[found.reference])
     series = {
-        group: {name: one[group].means[SHOWN] for name, one in found.scores.items()}
+        group: {name: one[group].means[PLOTTED_METRIC] for name, one in found.scores.items()}
         for group in groups
         if group != ALL or len(groups) == 1 or not generalisation
     }

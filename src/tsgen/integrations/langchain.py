@@ -3,7 +3,7 @@
 from typing import Any
 
 from tsgen.errors import MissingExtraError
-from tsgen.integrations.source import answers, metadata
+from tsgen.integrations.searchable import answers, metadata
 
 try:
     from langchain_core.documents import Document

@@ -1,7 +1,7 @@
 """LlamaIndex: `TsgenRetriever(collection).retrieve("a question")`."""
 
 from tsgen.errors import MissingExtraError
-from tsgen.integrations.source import Source, answers, metadata
+from tsgen.integrations.searchable import Source, answers, metadata
 
 try:
     from llama_index.core.retrievers import BaseRetriever

@@ -3,9 +3,9 @@
 from typing import Any
 
 from tsgen.errors import MissingExtraError
-from tsgen.integrations.source import answers, metadata
+from tsgen.integrations.searchable import answers, metadata
 from tsgen.retrieve.collection import Collection
-from tsgen.retrieve.why import why
+from tsgen.retrieve.explain import why
 
 try:
     from mcp.server.mcpserver import MCPServer

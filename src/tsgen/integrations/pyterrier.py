@@ -3,7 +3,7 @@
 from typing import Any
 
 from tsgen.errors import MissingExtraError
-from tsgen.integrations.source import Source
+from tsgen.integrations.searchable import Source
 
 try:
     import pandas as pd

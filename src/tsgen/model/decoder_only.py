@@ -11,9 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tsgen.model.hf_backbone import HFBackbone
-from tsgen.model.hf_cache import Reading
-from tsgen.model.hf_parts import causal_parts
+from tsgen.model.hf import HFBackbone, Reading, causal_parts
 from tsgen.model.tree_cache import TreeCache
 
 CUE = "\nterms:"  # terms follow as in running text: "sodium in white bread\nterms: bread, sodium,"

@@ -7,55 +7,245 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
-from pydantic import Field
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from tsgen.artifact import write_beside
-from tsgen.config import StageConfig, unset
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.errors import ArtifactError, ConfigError
-from tsgen.model.adaptive import Adaptive
-from tsgen.model.copying import Copy, Pointed
-from tsgen.model.decoder import DecoderLayer, Groups, Memory
 from tsgen.model.tree_cache import Rows, TreeCache
 from tsgen.model.vocabulary import WordTable, shared, table_of, word_pieces
-from tsgen.terms.encoder import MINILM, empty_encoder, load_encoder
-from tsgen.terms.small import small, whole
+from tsgen.settings import MiniConfig
+from tsgen.terms.encoder import empty_encoder, load_encoder, small, whole
+
+# Output vectors that are adapted to the prefix.
+#
+#     scores = h · W(X),   W(X) = W (I + U diag(g(X)) V)ᵀ
+#
+# g(X) comes from a net of its own that reads the prefix X alone: one layer of attention over the
+# symbols so far and their places. So what a symbol means may depend on what stands before it, as
+# the third code of one cluster has nothing to do with that of another. Since W(X) stands only in
+# that product, the state is adapted instead of the whole table: h + U(g(X) ⊙ Vᵀh).
+
+
+class Adaptive(nn.Module):
+    """The net that reads prefixes, and the map that it adapts."""
+
+    def __init__(self, width: int, rank: int) -> None:
+        super().__init__()
+        self.norm, self.look = nn.LayerNorm(width), nn.Linear(width, 3 * width)
+        self.inner, self.gate = nn.Linear(width, width), nn.Linear(width, rank)
+        self.down, self.up = nn.Linear(width, rank, bias=False), nn.Linear(rank, width, bias=False)
+
+    def forward(self, hidden: Tensor, prefix: Tensor) -> Tensor:
+        """All positions at once: states [Q, T, d] and the vectors that led to them [Q, T, d]."""
+        query, key, value = self.look(self.norm(prefix)).chunk(3, dim=-1)
+        seen = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return self._adapted(hidden, prefix + seen)
+
+    def step(
+        self, hidden: Tensor, prefix: Tensor, layer: int, tree: TreeCache, rows: Rows
+    ) -> Tensor:
+        """One new token a row: states [R, d], its vector [R, d]; `layer` is free in the tree."""
+        query, key, value = self.look(self.norm(prefix)).chunk(3, dim=-1)
+        keys, values = tree.write(layer, rows, key[:, None], value[:, None])  # [R, 1, L, d]
+        mask = None if rows.mask is None else rows.mask[:, None, None, :]
+        seen = functional.scaled_dot_product_attention(query[:, None, None], keys, values, mask)
+        return self._adapted(hidden, prefix + seen.flatten(1))
+
+    def _adapted(self, hidden: Tensor, prefix: Tensor) -> Tensor:
+        gate = self.gate(functional.gelu(self.inner(prefix)))
+        out: Tensor = hidden + self.up(torch.tanh(gate) * self.down(hidden))
+        return out
+
+
+# A copy path: the decoder points at words of the query, and terms like them score higher.
+#
+#     h' = h + s Σ_j a_j (c_j − c̄),   a_j = σ(q(h) · k(x_j) / √d)
+#
+# x_j is the encoder's state of the query's token j and c_j the vector that the decoder's table has
+# for that token; c̄ is the mean of all tokens. Since a term's score is h' · e(t), and e(t) is made
+# of the same vectors, a term that the query has gains by the size of its own vector, one that
+# shares a piece or is near in meaning gains less: nothing about words is compared, so no word is
+# unknown.
+
+SCALE = 2.0  # of the gain before training
+
+
+@dataclass(frozen=True, slots=True)
+class Pointed:
+    """The words of some queries, as what can be pointed at."""
+
+    keys: Tensor  # [Q, S, d]
+    vectors: Tensor  # [Q, S, d] zero where there is no token
+
+
+class Copy(nn.Module):
+    """Adds the vectors of the query's words that a state points at."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.ask, self.key = nn.Linear(width, width), nn.Linear(width, width)
+        self.scale = nn.Parameter(torch.tensor(SCALE))
+
+    def remember(self, encoded: Tensor, vectors: Tensor, mask: Tensor) -> Pointed:
+        """From the encoder's states and the tokens' vectors, both [Q, S, d], and the mask [Q, S]
+        of what is a token, once for all steps."""
+        return Pointed(self.key(encoded), vectors * mask[..., None])
+
+    def forward(self, states: Tensor, pointed: Pointed) -> Tensor:
+        """States [Q, T, d] of the decoder's last layer with what they point at."""
+        width = states.shape[-1]
+        share = torch.sigmoid(self.ask(states) @ pointed.keys.transpose(1, 2) / width**0.5)
+        out: Tensor = states + self.scale * (share @ pointed.vectors)
+        return out
+
+
+# The small backbone's decoder: pre-norm layers, run on whole targets or step by step.
+#
+# A layer's states look at what was written so far: at the states of the tokens before them (a usual
+# decoder, which knows their order), or at vectors that say nothing but which tokens they are. Then
+# all that a state can know of them is their set.
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Rows arranged by query in a grid [Q, M]: a query's keys then serve all its rows at once."""
+
+    place: Tensor  # [R] the cell of each row in the flat grid
+    queries: int
+    width: int  # M, the most rows that a query has
+
+    @classmethod
+    def of(cls, queries: Tensor, count: int) -> "Groups":
+        """The grid for rows of these queries [R], out of `count` queries."""
+        sizes = torch.bincount(queries, minlength=count)
+        width = int(sizes.max()) if len(queries) else 0
+        order = torch.argsort(queries, stable=True)
+        starts = sizes.cumsum(0) - sizes
+        rank = torch.arange(len(order), device=order.device) - starts[queries[order]]
+        place = torch.empty_like(order)
+        place[order] = queries[order] * width + rank
+        return cls(place, count, width)
+
+    def spread(self, rows: Tensor) -> Tensor:
+        """Rows [R, d] put into the grid [Q, M, d]; empty cells are zero."""
+        grid = rows.new_zeros(self.queries * self.width, rows.shape[-1])
+        return grid.index_copy(0, self.place, rows).view(self.queries, self.width, -1)
+
+    def collect(self, grid: Tensor) -> Tensor:
+        """The rows [R, d] taken back out of the grid [Q, M, d]."""
+        return grid.reshape(self.queries * self.width, -1).index_select(0, self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the encoder read, as one layer's keys and values, and which of it is not padding."""
+
+    keys: Tensor  # [Q, heads, S, size]
+    values: Tensor  # [Q, heads, S, size]
+    mask: Tensor  # [Q, 1, 1, S] True where there is a token
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, cross-attention and a feed-forward net, each on a normalised input."""
+
+    def __init__(self, width: int, heads: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
+        self.self_in, self.self_out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.cross_query, self.cross_out = nn.Linear(width, width), nn.Linear(width, width)
+        self.cross_memory = nn.Linear(width, 2 * width)
+        self.inner, self.outer = nn.Linear(width, inner), nn.Linear(inner, width)
+        self.dropout = nn.Dropout(dropout)
+
+    def remember(self, encoded: Tensor, mask: Tensor) -> Memory:
+        """Project encoder states [Q, S, d] once for all steps."""
+        keys, values = self.cross_memory(encoded).chunk(2, dim=-1)
+        return Memory(self._split(keys), self._split(values), mask[:, None, None, :])
+
+    def forward(self, states: Tensor, memory: Memory, written: Tensor | None = None) -> Tensor:
+        """All positions of the targets at once: states [Q, T, d], causal. They look at one another,
+        or at what was `written` [Q, T, d]."""
+        query, key, value = self._look(states, written)
+        seen = functional.scaled_dot_product_attention(
+            self._split(query), self._split(key), self._split(value), is_causal=True
+        )
+        states = states + self.dropout(self.self_out(self._join(seen)))
+        states = states + self.dropout(self.cross_out(self._cross(self._ask(states), memory)))
+        out: Tensor = states + self.dropout(self._feed_forward(states))
+        return out
+
+    def step(
+        self,
+        states: Tensor,
+        layer: int,
+        tree: TreeCache,
+        rows: Rows,
+        groups: Groups,
+        memory: Memory,
+        written: Tensor | None = None,
+    ) -> Tensor:
+        """One new token a row: states [R, d], and what was `written` [R, d], if they look at it."""
+        query, key, value = (
+            part.view(len(states), self.heads, -1) for part in self._look(states, written)
+        )
+        keys, values = tree.write(layer, rows, key, value)
+        mask = None if rows.mask is None else rows.mask[:, None, None, :]
+        seen = functional.scaled_dot_product_attention(query[:, :, None], keys, values, mask)
+        states = states + self.self_out(seen.reshape(len(states), -1))
+        asked = groups.spread(self._ask(states))
+        states = states + self.cross_out(groups.collect(self._cross(asked, memory)))
+        return states + self._feed_forward(states)
+
+    def _look(self, states: Tensor, written: Tensor | None) -> tuple[Tensor, ...]:
+        """The queries of the states, and keys and values of what they look at, all [..., d]."""
+        if written is None:
+            parts: tuple[Tensor, ...] = self.self_in(self.norms[0](states)).chunk(3, dim=-1)
+            return parts
+        width = states.shape[-1]
+        weight, bias = self.self_in.weight, self.self_in.bias
+        query = functional.linear(self.norms[0](states), weight[:width], bias[:width])
+        held = functional.linear(self.norms[0](written), weight[width:], bias[width:])
+        return query, *held.chunk(2, dim=-1)
+
+    def _ask(self, states: Tensor) -> Tensor:
+        query: Tensor = self.cross_query(self.norms[1](states))
+        return query
+
+    def _cross(self, query: Tensor, memory: Memory) -> Tensor:
+        """What the queries [Q, T, d] read from the memory."""
+        return self._join(
+            functional.scaled_dot_product_attention(
+                self._split(query), memory.keys, memory.values, memory.mask
+            )
+        )
+
+    def _feed_forward(self, states: Tensor) -> Tensor:
+        out: Tensor = self.outer(functional.gelu(self.inner(self.norms[2](states))))
+        return out
+
+    def _split(self, states: Tensor) -> Tensor:
+        """[Q, T, d] → [Q, heads, T, size]."""
+        return states.view(*states.shape[:2], self.heads, -1).transpose(1, 2)
+
+    def _join(self, states: Tensor) -> Tensor:
+        """[Q, heads, T, size] → [Q, T, d]."""
+        return states.transpose(1, 2).flatten(2)
+
 
 CONFIG_FILE = "mini.json"
 WEIGHTS_FILE = "model.safetensors"
 ENCODER_FOLDER = "encoder"
 EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"
 PIECES = ("table._offsets", "table._values")  # of the terms, where the spelling is by word
-
-
-class MiniConfig(StageConfig):
-    """The sizes of the small backbone."""
-
-    encoder: str = MINILM
-    encoder_layers: int | None = 3
-    layers: int = 2
-    heads: int = 12
-    inner: int = 1536
-    dropout: float = 0.1
-    spelling: Literal["subword", "word"] = "word"
-    query_tokens: int = 64
-    positions: int = 256
-    copying: bool = False  # whether the decoder can point at the query's words
-    decoder: Literal["sequence", "set"] = "sequence"
-    """What p(next | X) knows of X: the sequence, or the set only. Then equal sets reached in
-    different orders are equal hypotheses, and to merge them is exact. Needs one symbol a term."""
-    free_symbols: int | None = Field(None, ge=1, exclude_if=unset)
-    """So many symbols with vectors of their own, in place of the tokenizer's pieces."""
-    adaptive: int | None = Field(None, ge=1, exclude_if=unset)
-    """The rank in which output vectors are adapted to the prefix (see `adaptive`); None: not."""
 
 
 @dataclass(frozen=True, slots=True)

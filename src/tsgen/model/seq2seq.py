@@ -7,9 +7,7 @@ import torch
 from torch import Tensor
 
 from tsgen.errors import ConfigError
-from tsgen.model.hf_backbone import HFBackbone
-from tsgen.model.hf_cache import Encoded
-from tsgen.model.hf_parts import RowPositions, encoder_decoder_parts
+from tsgen.model.hf import Encoded, HFBackbone, RowPositions, encoder_decoder_parts
 from tsgen.model.tree_cache import TreeCache
 
 

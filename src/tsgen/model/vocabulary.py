@@ -8,6 +8,7 @@ Free symbols: codes, each with a vector of its own.
 
 from collections.abc import Sequence
 from copy import copy
+from functools import lru_cache
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -194,3 +195,13 @@ def table_of(
 ) -> SubwordTable | WordTable | FreeTable:
     """`own_table`, or the table of the tokenizer's pieces."""
     return SubwordTable(embeddings) if symbols is None else own_table(embeddings, symbols)
+
+
+# The words that a language model's tokenizer knows as such.
+
+
+@lru_cache(maxsize=2)
+def whole_words(tokenizer: Any) -> frozenset[str]:
+    """Its pieces that are words, without the mark of a word's beginning that some of them have."""
+    pieces = (str(piece).strip("▁Ġ") for piece in tokenizer.get_vocab())
+    return frozenset(piece for piece in pieces if piece.isalpha())

@@ -1,11 +1,18 @@
 """Hard negatives: documents that BM25 ranks high for a query and that do not answer it."""
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tsgen.corpus.dataset import DataSet
+from tsgen.errors import DataError
 from tsgen.queries.lexical import LexicalIndex
+from tsgen.queries.pairs import Pair, judged_pairs, pseudo_pairs
+from tsgen.records import Document
 
 
 def hard_negatives(
@@ -40,3 +47,114 @@ def without_answers(
         if size < count + len(right) or (other not in right and other not in row):
             row.append(other)
     return row
+
+
+# What contrastive learners train on: pairs with hard negatives, and the batches of every step.
+
+PSEUDO = "title → text and sentence → rest pairs (the data has no training queries)"
+HELD_OUT = 0.05  # share of the training pairs that validate where there is no dev split
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Pairs, each with its hard negatives, and the documents that answer each query."""
+
+    pairs: Sequence[Pair]
+    negatives: NDArray[np.int64]  # [P, M] document positions
+
+    @cached_property
+    def answers(self) -> dict[str, set[int]]:
+        """All documents paired with the same query text."""
+        return answers_of(self.pairs)
+
+    def steps(self, batch_size: int) -> int:
+        """How many batches an epoch has."""
+        return -(-len(self.pairs) // batch_size)
+
+    def batch(self, step: int, batch_size: int, seed: int) -> NDArray[np.int64]:
+        """The pairs of a step; each epoch has its own order, by the seed."""
+        epoch, at = divmod(step, self.steps(batch_size))
+        order = np.random.default_rng((seed, epoch)).permutation(len(self.pairs))
+        return order[at * batch_size : (at + 1) * batch_size]
+
+    def documents(self, batch: NDArray[np.int64]) -> NDArray[np.int64]:
+        """[Q + Q · M] the documents of a batch: those that answer, then each pair's negatives."""
+        right = [self.pairs[i].document for i in batch]
+        return np.concatenate([right, self.negatives[batch].ravel()])
+
+    def allowed(self, batch: NDArray[np.int64], in_batch: bool) -> NDArray[np.bool_]:
+        """[Q, Q + Q · M] which of a batch's documents stand against which query: its own, or with
+        `in_batch` all but other right ones."""
+        rows = np.arange(len(batch))
+        owner = np.concatenate([rows, np.repeat(rows, self.negatives.shape[1])])
+        own: NDArray[np.bool_] = owner == rows[:, None]
+        if not in_batch:
+            return own
+        documents = self.documents(batch)
+        right = [np.isin(documents, list(self.answers[self.pairs[i].query])) for i in batch]
+        return np.logical_or(own, ~np.stack(right))
+
+
+def training_sets(
+    data: DataSet,
+    documents: Sequence[Document],
+    negatives: int,
+    candidates: int,
+    validation_queries: int,
+    seed: int,
+) -> tuple[TrainingSet, TrainingSet]:
+    """Training pairs with so many BM25 negatives each, and validation pairs with candidates."""
+    pairs, held_out = _pairs(data, documents, seed)
+    if not pairs:
+        raise DataError(
+            f"{data.name}: nothing to learn from: no training judgments, and no document has a "
+            "title or a second sentence. Add judgments named train, or use what needs no training: "
+            "--weights tfidf, --systems bm25."
+        )
+    index = LexicalIndex.build(document.contents for document in documents)
+    return (
+        with_negatives(index, pairs, negatives, seed),
+        with_negatives(index, held_out[:validation_queries], candidates, seed),
+    )
+
+
+def learned_from(data: DataSet) -> str:
+    """What the training pairs are, for whoever watches."""
+    return "judged pairs" if "train" in data.splits else PSEUDO
+
+
+def _pairs(
+    data: DataSet, documents: Sequence[Document], seed: int
+) -> tuple[list[Pair], list[Pair]]:
+    """Training pairs and, in random order, validation pairs."""
+    if "train" in data.splits:
+        positions = {document.id: i for i, document in enumerate(documents)}
+        pairs = judged_pairs(data, "train", positions)
+        held_out = judged_pairs(data, "dev", positions) if "dev" in data.splits else []
+    else:
+        pairs, held_out = pseudo_pairs(documents, seed), []
+    rng = np.random.default_rng(seed)
+    if not held_out:
+        order = rng.permutation(len(pairs))
+        cut = max(int(len(pairs) * HELD_OUT), min(1, len(pairs)))
+        held_out = [pairs[i] for i in order[:cut]]
+        return [pairs[i] for i in sorted(order[cut:])] or held_out, held_out
+    return pairs, [held_out[i] for i in rng.permutation(len(held_out))]
+
+
+def with_negatives(
+    index: LexicalIndex, pairs: Sequence[Pair], count: int, seed: int
+) -> TrainingSet:
+    """The pairs, each with so many documents that BM25 ranks high and that do not answer it."""
+    answers = answers_of(pairs)
+    relevant = [answers[pair.query] for pair in pairs]
+    found = hard_negatives(index, [pair.query for pair in pairs], relevant, count, seed)
+    return TrainingSet(pairs, found)
+
+
+def answers_of(pairs: Sequence[Pair]) -> dict[str, set[int]]:
+    """Each query with all documents that answer it."""
+    found = defaultdict(set)
+    for pair in pairs:
+        found[pair.query].add(pair.document)
+    return dict(found)

@@ -1,123 +1,287 @@
-"""A living collection: an engine whose documents change without training.
+"""Changing an engine's documents without training.
 
-The engine's own arrays are an immutable base. What is put and removed since is in an SQLite file
-beside it (`store.py`); a reader merges both into one snapshot (`reader.py`) when something changed.
-New documents get their terms from the weights that the engine was made with (`placing.py`).
+The engine's own arrays are an immutable base. What is added and removed since is in an SQLite file
+beside it (`storage.Store`), which every reader merges with the base (`snapshot.Reader`). New
+documents get their terms from the weights that the engine was made with.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
-from typing import Self
+from typing import NamedTuple
 
-from tsgen.records import Document, Hit
-from tsgen.retrieve.base import Bases
-from tsgen.retrieve.compacting import compact
-from tsgen.retrieve.confidence import Calibration
-from tsgen.retrieve.engine import Engine, EngineConfig, open_settings, weights_folder
-from tsgen.retrieve.reader import Reader, Snapshot
-from tsgen.retrieve.writer import Changed, Writer
-from tsgen.train.generator import Generator
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Changed", "Collection"]
+from tsgen.docids.assign import kept_weights
+from tsgen.errors import ArtifactError, DataError, named
+from tsgen.records import Document
+from tsgen.retrieve.storage import Base, Bases, Store, as_json
+from tsgen.settings import TermsConfig
+from tsgen.terms.selection import combinations_by_rank, rank
+from tsgen.terms.weighing import RESERVED, reserved_term, weigh_documents
+from tsgen.terms.weights import Weights
+from tsgen.terms.words import Splitter
+
+# T(D) for a document that comes later: its N heaviest terms, told apart from all others' sets.
+#
+# As in `terms/unique.py` a document takes the first free combination of its terms by rank, and only
+# documents with the same words may have the same set. A term that the collection knows is spelled
+# as it is there. Sets and words are compared by hashes of their keys (stems), which stay when
+# numbers change.
 
 
-class Collection:
-    """An engine's folder, searched and changed by any number of threads and processes at once.
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document with all its terms, heaviest first, as they are spelled among the documents that
+    came with it."""
 
-    A search sees every change that was finished before it began, by whatever process, and nothing
-    of one that is under way. Changes wait for one another.
-    """
+    document: Document
+    terms: tuple[str, ...]
+    weights: tuple[float, ...]
 
-    def __init__(self, folder: Path, config: EngineConfig) -> None:
-        self.folder, self.config = folder, config
-        bases = Bases(folder)
-        self._reader, self._reading = Reader(folder, config.model.query_tokens, bases), Lock()
-        self._writer = Writer(folder, config.terms, weights_folder(folder), bases)
-        self._snapshot: Snapshot | None = None
-        self._engine: Engine = self.engine
-        self._engine.generator.backbone.encode(["a"])  # so that no two threads set its tokenizer up
 
-    @classmethod
-    def open(cls, engine: Path | str) -> Self:
-        """Any folder that `tsgen fit` or `tsgen index` wrote; what is to hold the changes is made
-        in it at the first one."""
-        return cls(Path(engine), open_settings(Path(engine)))
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Some of a candidate's terms, and the hash of that set."""
 
-    def search(
-        self,
-        queries: Sequence[str],
-        k: int = 10,
-        beam: int | None = None,
-        where: str | None = None,
-        min_confidence: float | None = None,
-    ) -> list[list[Hit]]:
-        """At most `k` hits for each query, best first; `where` limits them to the documents whose
-        metadata passes (see `where.py`), `min_confidence` to answers that are as sure."""
-        return self.engine.search(queries, k, beam, where, min_confidence)
+    terms: tuple[str, ...]
+    weights: tuple[float, ...]
+    set_hash: int
 
-    def read(self, query: str) -> str:
-        """The query as the model is given it."""
-        return self.engine.read(query)
 
-    def document(self, document_id: str) -> Document:
-        """A document with its metadata; `DataError` if it is not there."""
-        return self.engine.document(document_id)
+class Terms:
+    """What gives a document its terms: weights, N, and how a text becomes words."""
 
-    def put(self, documents: Sequence[Document]) -> Changed:
-        """Add documents, or replace those of the same id. When it returns, all of them are on disk
-        and the next search finds them; if it fails, none is."""
-        return self._writer.put(documents)
+    def __init__(self, weights: Weights, n: int, splitter: Splitter) -> None:
+        self._weights, self._n, self._splitter = weights, n, splitter
+
+    def weigh(self, documents: Sequence[Document]) -> list[Candidate]:
+        """All terms of each document, by weight."""
+        found = rank(weigh_documents(documents, self._weights), self._splitter.key)
+        ends = found.offsets.tolist()
+        return [
+            Candidate(
+                document,
+                tuple(found.spellings[term] for term in found.terms[start:end]),
+                tuple(found.weights[start:end].tolist()),
+            )
+            for document, start, end in zip(documents, ends, ends[1:], strict=False)
+        ]
+
+    def key(self, term: str) -> str:
+        """What is the same for all spellings of a term."""
+        return term if term.startswith(RESERVED) else self._splitter.key(term)
+
+    def words_hash(self, document: Document) -> int:
+        """Equal for documents with the same words."""
+        words = set(self._splitter.keys(document.contents))
+        return set_hash(words or {reserved_term(document.id)})
+
+    def choices(self, candidate: Candidate) -> Iterator[Choice]:
+        """The sets that a document may take, in order."""
+        hashes = [_hash(self.key(term)) for term in candidate.terms]
+        for ranks in combinations_by_rank(len(hashes), self._n):
+            yield Choice(
+                tuple(candidate.terms[i] for i in ranks),
+                tuple(candidate.weights[i] for i in ranks),
+                _signed(sum(hashes[i] for i in ranks)),
+            )
+
+
+class Known:
+    """What a base knows of spellings and sets; made when the first document comes."""
+
+    def __init__(self, base: Base, terms: Terms) -> None:
+        self._base, self._terms = base, terms
+
+    @cached_property
+    def spellings(self) -> dict[str, str]:
+        """How the terms with a key are spelled."""
+        return {self._terms.key(term): term for term in self._base.sets.vocabulary}
+
+    def holders(self, value: int) -> list[int]:
+        """The numbers of the documents that had a set with this hash when the base was written."""
+        order, hashes = self._sets
+        start, end = np.searchsorted(hashes, value), np.searchsorted(hashes, value, side="right")
+        return [int(number) for number in order[start:end]]
+
+    @cached_property
+    def _sets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Documents in the order of their sets' hashes, and the hashes."""
+        sets = self._base.sets
+        each = np.array([_hash(self._terms.key(term)) for term in sets.vocabulary], np.uint64)
+        # Differences of running sums are right although the sums wrap around.
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(each[sets.doc_terms])])
+        hashes = (sums[sets.doc_offsets[1:]] - sums[sets.doc_offsets[:-1]]).view(np.int64)
+        order = np.argsort(hashes, kind="stable")
+        return order, hashes[order]
+
+
+def set_hash(strings: Iterable[str]) -> int:
+    """A hash of a set, as SQLite keeps it."""
+    return _signed(sum(map(_hash, strings)))
+
+
+def _hash(string: str) -> int:
+    return int.from_bytes(blake2b(string.encode(), digest_size=8).digest(), "little")
+
+
+def _signed(value: int) -> int:
+    value %= 2**64
+    return value - 2**64 if value >= 2**63 else value
+
+
+# Documents added and removed, one transaction for each call.
+
+
+class Changed(NamedTuple):
+    """The number of documents that were new, and of those that replaced one of the same id."""
+
+    added: int
+    updated: int
+
+
+class DocumentWriter:
+    """Changes one engine's folder; others, here and in other processes, wait for their turn."""
+
+    def __init__(
+        self, folder: Path, config: TermsConfig, weights: Path | None, bases: Bases
+    ) -> None:
+        self._folder, self._config, self._weights = folder, config, weights
+        self._turn, self._bases = Lock(), bases
+        self._known: tuple[Base, Known] | None = None
+
+    def add(self, documents: Sequence[Document]) -> Changed:
+        """Add documents, or replace those of the same id."""
+        _check(documents)
+        if not documents:
+            return Changed(0, 0)
+        with self._turn:
+            candidates = self._terms.weigh(documents)  # takes longest, and needs no lock
+            with self._store.writing():
+                return self._change().add(candidates)
 
     def remove(self, ids: Sequence[str]) -> int:
-        """Remove documents; how many. `DataError` names unknown ids: nothing is removed then."""
-        return self._writer.remove(ids)
-
-    def compact(self) -> None:
-        """Write a new base with all changes in it, and put it in the place of the old one. Others
-        may search and change the collection meanwhile."""
-        compact(self.folder, self._read())
+        """Remove documents; all of them or, if one is unknown, none."""
+        if not ids:
+            return 0
+        with self._turn, self._store.writing():
+            change = self._change()
+            unknown = [id for id in dict.fromkeys(ids) if not change.take_away(id)]
+            if unknown:
+                raise DataError(f"not in the collection: {named(unknown)}. Nothing was removed.")
+            return len(set(ids))
 
     def close(self) -> None:
         """Give the store back."""
-        self._reader.close()
-        self._writer.close()
+        if "_store" in self.__dict__:
+            self._store.close()
 
-    def __len__(self) -> int:
-        return len(self.engine.documents)
+    def _change(self) -> "_Change":
+        base = self._bases(self._store.state().base)
+        return _Change(self._store, base, self._store.changed(), self)
 
-    def __contains__(self, document_id: str) -> bool:
-        return self.engine.documents.number(document_id) is not None
+    def known(self, base: Base) -> tuple[Terms, Known]:
+        """What gives documents their terms beside those of a base."""
+        if self._known is None or self._known[0] is not base:
+            self._known = base, Known(base, self._terms)
+        return self._terms, self._known[1]
 
-    def __enter__(self) -> Self:
-        return self
+    @cached_property
+    def _store(self) -> Store:
+        return Store.create(self._folder)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+    @cached_property
+    def _terms(self) -> Terms:
+        if self._weights is None:
+            raise ArtifactError(
+                f"{self._folder}: this engine was made before engines kept what gives a document "
+                "its terms, so it cannot take new ones. Remove the folder and make it again with "
+                "the same command (what was trained is in the cache and is not trained again)."
+            )
+        weights, n = kept_weights(self._weights, self._config)
+        return Terms(weights, n, Splitter(self._config.words))
 
-    @property
-    def generator(self) -> Generator:
-        """Model, term sets and constraint as of the last change."""
-        return self.engine.generator
 
-    @property
-    def engine(self) -> Engine:
-        """The collection as of the last change: what is read through it belongs together, whatever
-        changes meanwhile."""
-        with self._reading:
-            found = self._reader.read()
-            if found is not self._snapshot:
-                kept = weights_folder(self.folder), Calibration.load(self.folder)
-                self._engine = Engine(found.generator, self.config, found.documents, *kept)
-                self._snapshot = found
-            return self._engine
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One transaction."""
 
-    def _read(self) -> Snapshot:
-        with self._reading:
-            return self._reader.read()
+    store: Store
+    base: Base
+    number: int
+    writer: DocumentWriter
+
+    def add(self, candidates: Sequence[Candidate]) -> Changed:
+        updated = sum(self.take_away(one.document.id) for one in candidates)
+        for one in candidates:
+            self.place(one)
+        return Changed(len(candidates) - updated, updated)
+
+    def take_away(self, document_id: str) -> bool:
+        """Whether the document was there."""
+        sequence = self.store.sequence(document_id)
+        if sequence is not None:
+            self.store.take_away(sequence, self.number)
+            return True
+        number = self.base.numbers.get(document_id)
+        return number is not None and self.store.remove(number, self.number)
+
+    def place(self, one: Candidate, stay: frozenset[str] = frozenset()) -> None:
+        """Give a document the first set that no document with other words has. If there is none, a
+        document with more words has all of its words as a set: then that one moves, unless it is
+        among those that are to `stay`, for which others have moved."""
+        terms, _ = self.writer.known(self.base)
+        words = terms.words_hash(one.document)
+        for choice in terms.choices(one):
+            others = self._others(choice, words)
+            if not others:
+                break
+        others = [document for document in others if document.id not in stay]
+        for document in others:
+            self.take_away(document.id)
+        spelled = [self._spelled(term) for term in choice.terms]
+        self.store.insert(one.document, spelled, choice.weights, choice.set_hash, words)
+        for document in others:
+            self.place(terms.weigh([document])[0], stay | {one.document.id})
+
+    def _others(self, choice: Choice, words: int) -> list[Document]:
+        """The documents with a set, but with other words."""
+        terms, known = self.writer.known(self.base)
+        found = [
+            self.store.document(sequence)
+            for sequence, other in self.store.holders(choice.set_hash)
+            if other != words
+        ]
+        for number in known.holders(choice.set_hash):
+            if not self.store.is_removed(number):
+                document = self.base.documents[number]
+                found += [document] if terms.words_hash(document) != words else []
+        return [document for document in found if document is not None]
+
+    def _spelled(self, term: str) -> str:
+        """A term as the collection spells it."""
+        terms, known = self.writer.known(self.base)
+        key = terms.key(term)
+        here = known.spellings.get(key) or self.store.spelling(key)
+        if here is None:
+            self.store.spell(key, term)
+        return here or term
+
+
+def _check(documents: Sequence[Document]) -> None:
+    """Refuse what cannot be kept, before any work."""
+    for document in documents:
+        if not document.id:
+            raise DataError("a document with an empty id; expected a string that names it.")
+        as_json([document.id, document.title, document.text], document.id)
+    twice = [id for id, count in Counter(one.id for one in documents).items() if count > 1]
+    if twice:
+        raise DataError(
+            f"{twice[0]!r} is the id of several documents to add at once; expected each id once."
+        )

@@ -16,45 +16,73 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import orjson
 
 from tsgen.artifact import MANIFEST, open_artifact
-from tsgen.config import StageConfig
-from tsgen.decode.config import DecodeConfig
-from tsgen.decode.found import as_hits
+from tsgen.constrain.constraint import Int32, Ragged
+from tsgen.decode.hypotheses import Found, as_hits
 from tsgen.decode.search import search
-from tsgen.docids.stage import KEPT, TermsConfig, terms_config
+from tsgen.docids.assign import KEPT, terms_config
 from tsgen.errors import ArtifactError, DataError
-from tsgen.model.whole_words import whole_words
+from tsgen.model.generator import Generator
+from tsgen.model.vocabulary import whole_words
 from tsgen.records import Document, Hit
-from tsgen.retrieve.among import search_among
-from tsgen.retrieve.base import write_base
 from tsgen.retrieve.confidence import DEPTH, Calibration, sure_enough
-from tsgen.retrieve.reader import Reader
-from tsgen.retrieve.view import View
-from tsgen.train.config import ModelConfig, TrainConfig
-from tsgen.train.generator import Generator
-from tsgen.train.iterate import MODEL, GeneratorConfig
-from tsgen.write.stage import QueriesConfig, queries_config, wants_queries
+from tsgen.retrieve.snapshot import Reader, View
+from tsgen.retrieve.storage import write_base
+from tsgen.settings import (
+    DecodeConfig,
+    EngineConfig,
+    ModelConfig,
+    SearchConfig,
+    TrainConfig,
+)
+from tsgen.synthetic.writing import queries_config, wants_queries
+from tsgen.train.iterate import MODEL
+
+# Searching among some of the documents: Y starts from these, so nothing else can be found.
+
+WIDER = 4  # times as many beams where too few documents were found
+WIDEST = 1024
+
+
+def search_among(
+    generator: Generator, queries: Sequence[str], k: int, decode: DecodeConfig, documents: Int32
+) -> list[list[Found]]:
+    """At most `k` of these documents (ascending numbers) for each query, best first.
+
+    A beam that found fewer although there are more is widened, until there are k or all.
+    """
+    if not len(documents):
+        return [[] for _ in queries]
+    pool, wanted = pool_of(documents), min(k, len(documents))
+    backbone, constraint = generator.backbone, generator.constraint
+    found = search(backbone, constraint, queries, k, decode, pool)
+    short = [i for i, hits in enumerate(found) if len(hits) < wanted]
+    while short and (wider := widened(decode)) is not None:
+        decode = wider
+        again = search(backbone, constraint, [queries[i] for i in short], k, decode, pool)
+        for i, hits in zip(short, again, strict=True):
+            found[i] = hits
+        short = [i for i in short if len(found[i]) < wanted]
+    return found
+
+
+def pool_of(documents: Int32) -> Ragged:
+    """These documents for every query."""
+    return Ragged(np.array([0, len(documents)]), documents)
+
+
+def widened(decode: DecodeConfig) -> DecodeConfig | None:
+    """The same settings with the next wider beam; None if there is none."""
+    if decode.beam >= WIDEST:
+        return None
+    return decode.with_beam(min(WIDER * decode.beam, WIDEST))
+
 
 KIND = "tsgen"
 SETTINGS = "settings.json"
-
-
-class SearchConfig(StageConfig):
-    """What an engine does with a query before it generates."""
-
-    correct: bool = False
-    """A word that is in no document is read as one that is one edit away (see `terms.lexicon`)."""
-
-
-class EngineConfig(GeneratorConfig):
-    """The settings of all stages."""
-
-    terms: TermsConfig = TermsConfig()
-    queries: QueriesConfig | None = None  # synthetic ones, to train on beside the judged
-    decode: DecodeConfig = DecodeConfig(normalise="docid")
-    search: SearchConfig = SearchConfig()
 
 
 def engine_config(tables: Mapping[str, Mapping[str, Any]]) -> EngineConfig:

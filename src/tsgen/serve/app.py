@@ -5,16 +5,17 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from tsgen.serve.access import check_token
-from tsgen.serve.documents import documents_router
-from tsgen.serve.guard import Guard
+from tsgen.serve.guard import Guard, check_token
+from tsgen.serve.http_errors import answer_errors
 from tsgen.serve.limits import Limits
-from tsgen.serve.refused import answer_errors
-from tsgen.serve.searching import search_router
-from tsgen.serve.serving import Living, Serving
-from tsgen.serve.static import page_router
-from tsgen.serve.tracing import tracing_router
-from tsgen.serve.watching import watching_router
+from tsgen.serve.routes import (
+    documents_router,
+    page_router,
+    search_router,
+    tracing_router,
+    watching_router,
+)
+from tsgen.serve.worker import Living, Serving
 from tsgen.terms.words import Splitter
 from tsgen.version import __version__
 

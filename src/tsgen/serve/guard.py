@@ -1,18 +1,169 @@
 """What every request passes: limits on its body and its time, errors, the log and the meters."""
 
 import asyncio
+import hmac
 import logging
+import sys
 import time
+import traceback
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import IO, Annotated, Any, Self
 from uuid import uuid4
 
+import orjson
+from fastapi import Depends
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    ProcessCollector,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tsgen.errors import ConfigError
+from tsgen.serve.http_errors import Refused
 from tsgen.serve.limits import Limits
-from tsgen.serve.logs import log
-from tsgen.serve.meters import Meters
-from tsgen.serve.refused import Refused
+
+# Structured logs: one JSON object a line on stderr. Lengths and counts, never texts.
+
+LOGGER = logging.getLogger("tsgen.serve")
+
+
+class JsonLines(logging.Formatter):
+    """`event` and its fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        row: dict[str, Any] = {"time": time, "level": record.levelname.lower()}
+        row |= {"event": record.getMessage()} | getattr(record, "fields", {})
+        error = record.exc_info[1] if record.exc_info else None
+        row |= _origin(error) if error else {}
+        return orjson.dumps(row, default=str).decode()
+
+
+def log(
+    event: str, level: int = logging.INFO, error: BaseException | None = None, **fields: Any
+) -> None:
+    """Write one line."""
+    fields |= _origin(error) if error else {}
+    LOGGER.log(level, event, extra={"fields": fields})
+
+
+def _origin(error: BaseException) -> dict[str, Any]:
+    """The kind of an exception and where it was raised; not its message, which may quote a
+    document."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+    return {"exception": type(error).__name__, "raised_in": places}
+
+
+def write_logs(stream: IO[str] | None = None) -> None:
+    """Send this server's lines and those of uvicorn to a stream, by default stderr."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name in (LOGGER.name, "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.INFO)
+
+
+# What the server measures of itself, for Prometheus.
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+
+@dataclass(frozen=True, slots=True)
+class Meters:
+    """Each server has its own."""
+
+    registry: CollectorRegistry
+    requests: Counter
+    seconds: Histogram
+    batches: Histogram
+    search_seconds: Histogram
+
+    @classmethod
+    def new(cls, documents: Callable[[], float], waiting: Callable[[], float]) -> Self:
+        """All at zero; the two functions are asked at each reading."""
+        own = CollectorRegistry()
+        ProcessCollector(registry=own)
+        GCCollector(registry=own)
+        gauges = {
+            "tsgen_documents": ("Documents in the collection.", documents),
+            "tsgen_waiting_queries": ("Queries that wait for the model.", waiting),
+        }
+        for name, (what, read) in gauges.items():
+            Gauge(name, what, registry=own).set_function(read)
+        counted = Counter(
+            "tsgen_requests", "Requests.", ["route", "method", "status"], registry=own
+        )
+        return cls(
+            own,
+            counted,
+            Histogram(
+                "tsgen_request_seconds", "To the answer.", ["route"], registry=own, buckets=SECONDS
+            ),
+            Histogram("tsgen_batch_queries", "Answered together.", registry=own, buckets=SIZES),
+            Histogram("tsgen_search_seconds", "For a batch.", registry=own, buckets=SECONDS),
+        )
+
+    def text(self) -> bytes:
+        """In Prometheus' format."""
+        return generate_latest(self.registry)
+
+
+# Who may change documents: those who know the token.
+
+_bearer = HTTPBearer(auto_error=False, description="The server's --token or TSGEN_TOKEN.")
+Sent = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+
+
+def check_token(token: str | None) -> str | None:
+    """A token that a header can carry."""
+    if token is not None and not (token and token.isascii() and token.isprintable()):
+        raise ConfigError(
+            f"found a token of {len(token)} characters that a header cannot carry; expected "
+            "printable ASCII, e.g. the output of: openssl rand -hex 24"
+        )
+    return token
+
+
+def writers_only(token: str | None) -> Callable[[Sent], Awaitable[None]]:
+    """A dependency that lets only those through who send the token."""
+
+    async def check(sent: Sent) -> None:
+        if token is None:
+            raise Refused(403, "read_only", _READ_ONLY)
+        if sent is None or not _same(sent.credentials, token):
+            found = "no token" if sent is None else "a wrong token"
+            raise Refused(401, "unauthorized", f"found {found}; {_EXPECTED}", _CHALLENGE)
+
+    return check
+
+
+def _same(one: str, other: str) -> bool:
+    """Compared in a time that depends on neither: hashed, so that not even the length shows."""
+    digests = (sha256(text.encode("utf-8", "surrogateescape")).digest() for text in (one, other))
+    return hmac.compare_digest(*digests)
+
+
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}
+_EXPECTED = "expected the server's. Send the header 'Authorization: Bearer TOKEN'."
+_READ_ONLY = (
+    "found a change, but this server has no token; expected one, since only those who know it may "
+    "change documents. Start the server with --token or the variable TSGEN_TOKEN."
+)
+
 
 NOTED = "tsgen.noted"  # in the scope: what an endpoint adds to the request's line in the log
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH")

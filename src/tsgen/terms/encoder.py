@@ -1,15 +1,17 @@
 """The BERT-like encoder of the weigher and the small backbones: the packaged MiniLM, or any."""
 
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tsgen.errors import ConfigError
+import torch
+from torch import Tensor
 
-MINILM = "minilm"
-"""The setting that means the MiniLM which pip brings."""
+from tsgen.errors import ConfigError
+from tsgen.settings import MINILM
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -66,3 +68,24 @@ def empty_encoder(folder: Path) -> tuple[Any, Any]:
     config = AutoConfig.from_pretrained(folder)
     model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
     return model, AutoTokenizer.from_pretrained(folder, use_fast=True)
+
+
+# Weights to be shipped: in half precision, without the embeddings that come with the encoder.
+
+
+def small(weights: Mapping[str, Tensor], embeddings: str, encoder: str) -> dict[str, Tensor]:
+    """What training changed. `embeddings` is what the encoder's are called among the weights."""
+    original, _ = load_encoder(encoder)
+    if not torch.equal(weights[embeddings], original.get_input_embeddings().weight):
+        raise ConfigError(
+            f"the embeddings of {encoder!r} were trained, so they cannot be left out; expected "
+            "them as they were. Train with freeze_embeddings=true."
+        )
+    changed = sorted(weights.keys() - {embeddings})
+    return {name: weights[name].half().contiguous() for name in changed}
+
+
+def whole(weights: Mapping[str, Tensor], embeddings: str, encoder: Any) -> dict[str, Tensor]:
+    """The reverse, with the embeddings of a loaded encoder."""
+    full = {name: value.float() for name, value in weights.items()}
+    return full | {embeddings: encoder.get_input_embeddings().weight.detach()}

@@ -11,46 +11,103 @@ With `selector` a second MLP learns which words to select (terms/selector.py).
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
 from safetensors.torch import load_file, save_file
 from torch import nn
 
 from tsgen.artifact import write_beside
-from tsgen.checkpoint import load_weights, save_weights
-from tsgen.config import StageConfig
 from tsgen.errors import ConfigError
 from tsgen.records import Document
-from tsgen.terms.align import Aligned, Aligner
-from tsgen.terms.encoder import MINILM, empty_encoder, load_encoder
-from tsgen.terms.impact import Impact
-from tsgen.terms.small import small, whole
-from tsgen.terms.words import Splitter, WordsConfig
+from tsgen.settings import WeigherConfig, WordsConfig
+from tsgen.terms.encoder import empty_encoder, load_encoder, small, whole
+from tsgen.terms.weights import Impact
+from tsgen.terms.words import Splitter
+from tsgen.training_loop import load_weights, save_weights
+
+# Words and subwords side by side: which of an encoder's tokens make up each word.
+#
+# A text longer than the encoder's window becomes several overlapping windows. Every occurrence of a
+# word is then a range of token positions in one window, and everything else is array arithmetic.
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """One window of a text: its tokens, and each word's token range `[first, last)` in it."""
+
+    tokens: NDArray[np.int32]  # [S] with the encoder's special tokens
+    words: list[str]  # [W] spellings, an occurrence each
+    first: NDArray[np.int32]  # [W]
+    last: NDArray[np.int32]  # [W]
+
+
+class Aligner:
+    """Splits and tokenises texts at once."""
+
+    def __init__(self, splitter: Splitter, tokenizer: Any, window: int, overlap: int) -> None:
+        self.splitter = splitter
+        self._tokenizer = tokenizer
+        self._window = window
+        self._overlap = overlap
+
+    def windows(self, texts: Sequence[str]) -> list[list[Aligned]]:
+        """For each text its windows, in order; always at least one."""
+        if not texts:
+            return []
+        encoded = self._tokenizer(
+            list(texts),
+            truncation=True,
+            max_length=self._window,
+            stride=self._overlap,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )
+        found: list[list[Aligned]] = [[] for _ in texts]
+        words = [self.splitter.split(text) for text in texts]
+        for i, text in enumerate(encoded["overflow_to_sample_mapping"]):
+            found[text].append(_align(encoded, i, words[text]))
+        return found
+
+    def heads(self, texts: Sequence[str]) -> list[Aligned]:
+        """Only the first window of each text."""
+        return [windows[0] for windows in self.windows(texts)]
+
+
+def _align(encoded: Any, i: int, words: Sequence[tuple[str, int, int]]) -> Aligned:
+    tokens = np.asarray(encoded["input_ids"][i], np.int32)
+    starts = _token_starts(np.asarray(encoded["offset_mapping"][i], np.int32))
+    spans = np.asarray([(start, end) for _, start, end in words], np.int32).reshape(-1, 2)
+    first = np.searchsorted(starts, spans[:, 0], side="left").astype(np.int32)
+    last = np.searchsorted(starts, spans[:, 1], side="left").astype(np.int32)
+    inside = np.flatnonzero(last > first).tolist()
+    return Aligned(tokens, [words[w][0] for w in inside], first[inside], last[inside])
+
+
+def _token_starts(offsets: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Each token's first character; special tokens (empty spans) before or after everything."""
+    starts = offsets[:, 0].copy()
+    special = offsets[:, 0] == offsets[:, 1]
+    middle = len(starts) // 2
+    starts[:middle][special[:middle]] = -1
+    starts[middle:][special[middle:]] = np.iinfo(np.int32).max
+    return starts
+
 
 WEIGHTS, SETTINGS, ENCODER = "weigher.safetensors", "weigher.json", "encoder"
 EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"  # among the weights of a BERT
 
 Head = Callable[[torch.Tensor], torch.Tensor]
 """From the states of words [W, d] to a number [W] for each."""
-
-
-class WeigherConfig(StageConfig):
-    """The weigher's shape. The defaults are the paper's; presets trade them for time."""
-
-    encoder: str = MINILM  # or a hub name or folder of any BERT-like encoder
-    layers: int | None = Field(default=None, ge=1)  # only the encoder's first so many
-    window: int = Field(default=512, ge=8)  # tokens; longer documents take several
-    overlap: int = Field(default=64, ge=0)  # tokens that neighbouring windows share
-    query_window: int = Field(default=64, ge=8)
-    dropout: float = Field(default=0.1, ge=0, lt=1)
-    prior: Literal["none", "bm25"] = "none"
-    selector: bool = False  # T(D) by an MLP of its own; the paper selects by the weights
 
 
 class Weigher(nn.Module):
@@ -226,3 +283,165 @@ def _largest(into: dict[str, float], words: Sequence[str], values: Iterator[floa
     """Pool occurrences: a word keeps its largest value."""
     for word, value in zip(words, islice(values, len(words)), strict=True):
         into[word] = max(value, into.get(word, value))
+
+
+# s(Q, D) = Σ over matching terms of w^Q · w^D, for batches, differentiably.
+
+CHUNK = 16  # windows of like length encoded together
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text ready for scoring: its first window, and of each word its number and prior."""
+
+    tokens: NDArray[np.int32]  # [S]
+    first: NDArray[np.int32]  # [W]
+    last: NDArray[np.int32]  # [W]
+    words: NDArray[np.int64]  # [W] equal numbers: the same term
+    prior: NDArray[np.float32]  # [W]
+
+
+def documents(
+    weigher: Weigher, found: Sequence[Document], aligner: Aligner | None = None
+) -> list[Text]:
+    """Prepare documents, with the weigher's prior; `aligner` may have another window."""
+    heads = (aligner or weigher.documents).heads([document.contents for document in found])
+    if weigher.impact is None:
+        return [_text(head, weigher.splitter, None) for head in heads]
+    priors = [weigher.impact.of(weigher.splitter, document) for document in found]
+    return [_text(head, weigher.splitter, p) for head, p in zip(heads, priors, strict=True)]
+
+
+def queries(weigher: Weigher, texts: Sequence[str]) -> list[Text]:
+    """Prepare queries."""
+    return [_text(head, weigher.splitter, None) for head in weigher.queries.heads(texts)]
+
+
+def _text(head: Aligned, splitter: Splitter, prior: dict[str, float] | None) -> Text:
+    keys = [splitter.key(word) for word in head.words]
+    weights = np.ones(len(keys)) if prior is None else [prior[key] for key in keys]
+    numbers = np.asarray([_number(key) for key in keys], np.int64)
+    return Text(head.tokens, head.first, head.last, numbers, np.asarray(weights, np.float32))
+
+
+@lru_cache(maxsize=2**20)
+def _number(key: str) -> int:
+    """A 63-bit number for a term, the same in every process."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) >> 1
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The weight of every word occurrence of some texts, prior included."""
+
+    size: int  # the number of texts
+    rows: NDArray[np.int64]  # [W] the text of each occurrence
+    words: NDArray[np.int64]  # [W]
+    weights: torch.Tensor  # [W]
+    states: torch.Tensor  # [W, d]
+
+    def head(self, size: int) -> "Weighed":
+        """Only the first so many texts."""
+        inside = np.flatnonzero(self.rows < size)
+        at = torch.from_numpy(inside).to(self.weights.device)
+        rows, words = self.rows[inside], self.words[inside]
+        return Weighed(size, rows, words, self.weights[at], self.states[at])
+
+
+def weigh(weigher: Weigher, texts: Sequence[Text]) -> Weighed:
+    """Weigh texts, those of like length together."""
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i].tokens))
+    chunks = [order[start : start + CHUNK] for start in range(0, len(order), CHUNK)]
+    states = torch.cat([_states(weigher, [texts[i] for i in chunk]) for chunk in chunks])
+    prior = torch.from_numpy(np.concatenate([texts[i].prior for i in order])).to(states)
+    rows = np.repeat(order, [len(texts[i].words) for i in order])
+    words = np.concatenate([texts[i].words for i in order])
+    return Weighed(len(texts), rows, words, weigher(states) * prior, states)
+
+
+def _states(weigher: Weigher, texts: Sequence[Text]) -> torch.Tensor:
+    rows = np.repeat(np.arange(len(texts)), [len(text.words) for text in texts])
+    first = np.concatenate([text.first for text in texts])
+    last = np.concatenate([text.last for text in texts])
+    return weigher.pool(weigher.encode([text.tokens for text in texts]), rows, first, last)
+
+
+def scores(asked: Weighed, found: Weighed) -> torch.Tensor:
+    """s(Q, D) [Q, D] for every query and document."""
+    shared = np.unique(asked.words)  # [K]
+    return _table(asked, shared) @ _table(found, shared).T
+
+
+def _table(weighed: Weighed, shared: NDArray[np.int64]) -> torch.Tensor:
+    """[T, K] the largest weight of each shared word in each text, 0 where it does not occur."""
+    hit = np.flatnonzero(np.isin(weighed.words, shared))
+    at = weighed.rows[hit] * len(shared) + np.searchsorted(shared, weighed.words[hit])
+    weights = weighed.weights[torch.from_numpy(hit).to(weighed.weights.device)]
+    table = weights.new_zeros(weighed.size * len(shared))
+    table = table.scatter_reduce(0, torch.from_numpy(at).to(weights.device), weights, "amax")
+    return table.view(weighed.size, len(shared))
+
+
+# Which words a query will ask a document for: a second MLP on the weigher's word states.
+#
+#     p(t | D) = exp(max over t's occurrences of MLP(e_i)) / Σ over D's distinct words of the same
+#
+# The paper selects T(D) by the weights of s(Q, D). Their loss compares documents on a query's words
+# and says nothing about the words no query has, yet these too compete for a place in T(D). Here a
+# query's words are compared with all others of its document, L = −mean log p(t | D+) over the t in
+# both; it is added to the contrastive loss.
+
+
+class Selector:
+    """The weights by which T(D) is selected, where a weigher has learned p(t | D)."""
+
+    def __init__(self, weigher: "Weigher") -> None:
+        self._weigher = weigher
+
+    def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
+        """For each document, in order, its distinct words with p(t | D)."""
+        for asked in self._weigher.asked(documents):
+            yield _softmax(asked)
+
+    def save(self, folder: Path) -> None:
+        """Write the weigher."""
+        self._weigher.save(folder)
+
+
+def _softmax(logits: dict[str, float]) -> dict[str, float]:
+    values = np.exp(np.array([*logits.values()]) - max(logits.values(), default=0.0))
+    return dict(zip(logits, (values / values.sum()).tolist(), strict=True))
+
+
+def selection_loss(logits: torch.Tensor, asked: "Weighed", found: "Weighed") -> torch.Tensor:
+    """−mean log p(t | D) over the words t that query i shares with document i; `logits` [W] are
+    those of the word occurrences of `found`."""
+    pooled, rows, matched = _pool(logits, asked, found)
+    highest = logits.new_full((found.size,), -torch.inf).scatter_reduce(0, rows, pooled, "amax")
+    shifted = pooled - highest.detach()[rows]
+    total = logits.new_zeros(found.size).index_add(0, rows, shifted.exp())
+    log_p = shifted - total.log()[rows]
+    return -(log_p * matched).sum() / matched.sum().clamp(min=1)
+
+
+def selected_share(logits: torch.Tensor, asked: "Weighed", found: "Weighed", n: int) -> float:
+    """The share of the words common to one query and one document that are among its `n` best."""
+    pooled, _, matched = _pool(logits, asked, found)
+    best = pooled.topk(min(n, len(pooled))).indices
+    return float(matched[best].sum() / matched.sum().clamp(min=1))
+
+
+def _pool(
+    logits: torch.Tensor, asked: "Weighed", found: "Weighed"
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """For each distinct word of each document its largest logit, its row, and whether the query of
+    that row has it."""
+    pairs = np.stack([found.rows, found.words], axis=1)
+    distinct, of = np.unique(pairs, axis=0, return_inverse=True)
+    device = logits.device
+    pooled = logits.new_full((len(distinct),), -torch.inf).scatter_reduce(
+        0, torch.from_numpy(of).to(device), logits, "amax"
+    )
+    wanted = set(zip(asked.rows.tolist(), asked.words.tolist(), strict=True))
+    matched = torch.tensor([tuple(pair) in wanted for pair in distinct.tolist()], device=device)
+    return pooled, torch.from_numpy(distinct[:, 0]).to(device), matched

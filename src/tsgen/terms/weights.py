@@ -1,15 +1,24 @@
 """Weights by name: how much each word of a document tells about it. Each kind is one file."""
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
+from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+import orjson
+
+from tsgen.artifact import write_beside
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
-from tsgen.errors import ConfigError, nearest
+from tsgen.progress import show
 from tsgen.records import Document
+from tsgen.registry import Registry
+from tsgen.settings import TfidfConfig
 from tsgen.terms.words import Splitter
 
 
@@ -49,35 +58,290 @@ class WeightsKind:
     table: str = ""  # of its settings in a file, if that is not its name
 
 
-_FILES = {
-    "control": "tsgen.terms.control",
-    "learned": "tsgen.terms.learned",
-    "pretrained": "tsgen.terms.pretrained",
-    "random": "tsgen.terms.random_terms",
-    "tfidf": "tsgen.terms.tfidf",
-    "title": "tsgen.terms.title",
-}
-_KINDS: dict[str, WeightsKind] = {}
+TERM_WEIGHTS: Registry[WeightsKind] = Registry(
+    "weights",
+    "tsgen.term_weights",
+    {
+        "control": "tsgen.terms.weights",
+        "learned": "tsgen.terms.weigher_training",
+        "pretrained": "tsgen.terms.shipped_weigher",
+        "random": "tsgen.terms.weights",
+        "tfidf": "tsgen.terms.weights",
+        "title": "tsgen.terms.weights",
+    },
+)
 
 
-def register(kind: WeightsKind) -> WeightsKind:
-    """Add weights under their name."""
-    _KINDS[kind.name] = kind
-    return kind
+# BM25's weight of a word in a document, as a prior that learning corrects.
+#
+# impact(t, D) = ln(1 + (n − df + ½) / (df + ½)) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · |D| /
+# avg))
+
+K1, B = 1.5, 0.75
+FREQUENCIES_FILE = "document_frequencies.json"
 
 
-def weights_kind(name: str) -> WeightsKind:
-    """The weights of that name, or a `ConfigError` with the nearest known ones.
+class Impact:
+    """Document frequencies of a corpus; a word it has not seen counts as the rarest."""
 
-    Their file is imported only now, so that light weights do not pay for heavy libraries.
+    def __init__(self, documents: int, mean_length: float, frequencies: dict[str, int]) -> None:
+        self.documents = documents
+        self.mean_length = mean_length
+        self._frequencies = frequencies
+
+    @classmethod
+    def count(cls, texts: Iterable[str], splitter: Splitter) -> "Impact":
+        """One pass over a corpus."""
+        frequencies: Counter[str] = Counter()
+        documents = length = 0
+        for text in texts:
+            words = splitter.spellings(text)
+            frequencies.update({splitter.key(word) for word in set(words)})
+            documents, length = documents + 1, length + len(words)
+        return cls(documents, length / max(documents, 1), dict(frequencies))
+
+    def idf(self, key: str) -> float:
+        """How much a word tells: large for rare words."""
+        frequency = self._frequencies.get(key, 0)
+        return math.log1p((self.documents - frequency + 0.5) / (frequency + 0.5))
+
+    def of(self, splitter: Splitter, document: Document) -> dict[str, float]:
+        """The impact of each word (by key) of a document."""
+        counts = Counter(map(splitter.key, splitter.spellings(document.contents)))
+        penalty = K1 * (1 - B + B * counts.total() / max(self.mean_length, 1e-9))
+        return {k: self.idf(k) * tf * (K1 + 1) / (tf + penalty) for k, tf in counts.items()}
+
+    def save(self, folder: Path) -> None:
+        """Write the counts."""
+        values = [self.documents, self.mean_length, self._frequencies]
+        with write_beside(folder / FREQUENCIES_FILE) as beside:
+            beside.write_bytes(orjson.dumps(values, option=orjson.OPT_SORT_KEYS))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Impact":
+        """Read them back."""
+        documents, mean_length, frequencies = orjson.loads((folder / FREQUENCIES_FILE).read_bytes())
+        return cls(documents, mean_length, frequencies)
+
+
+# tf-idf weights: no training, two passes over the corpus. The choice for users in a hurry.
+
+
+class TfidfWeights:
+    """w(t, D) = √idf(t) · tf / (tf + k1) / (1 + lead · ln(1 + first))
+
+    where tf counts a word of the title `title_weight` times and `first` is the number of words
+    before t. The root keeps the rarest words, which no query has, from taking all the places.
+    Words are counted by stem, so that inflections add up. BM25's length factor is one number for
+    all words of a document and hardly changes their order; it is left out.
     """
-    if name not in weights_names():
-        raise ConfigError(f"unknown weights {name!r}; {nearest(name, weights_names())}")
-    if name not in _KINDS:
-        import_module(_FILES[name])
-    return _KINDS[name]
+
+    def __init__(self, splitter: Splitter, impact: Impact, config: TfidfConfig) -> None:
+        self._splitter = splitter
+        self._impact = impact
+        self._config = config
+        self._root_idf = lru_cache(maxsize=2**19)(lambda key: math.sqrt(impact.idf(key)))
+
+    def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
+        """For each document its distinct words; words of one stem weigh the same."""
+        for document in documents:
+            yield self._weigh(document)
+
+    def save(self, folder: Path) -> None:
+        """Write the document frequencies."""
+        self._impact.save(folder)
+
+    def _weigh(self, document: Document) -> dict[str, float]:
+        title = self._splitter.spellings(document.title)
+        words = title + self._splitter.spellings(document.text)
+        counts = Counter(words)
+        keys = {word: self._splitter.key(word) for word in counts}
+        tf: dict[str, float] = dict.fromkeys(keys.values(), 0.0)
+        for word, count in counts.items():
+            tf[keys[word]] += count
+        for word in title:
+            tf[keys[word]] += self._config.title_weight - 1
+        weights = {key: self._root_idf(key) * n / (n + self._config.k1) for key, n in tf.items()}
+        if self._config.lead:
+            self._discount(weights, [keys[word] for word in words])
+        return {word: weights[key] for word, key in keys.items()}
+
+    def _discount(self, weights: dict[str, float], keys: Sequence[str]) -> None:
+        places = range(len(keys) - 1, -1, -1)
+        for key, first in dict(zip(reversed(keys), places, strict=True)).items():
+            weights[key] /= 1 + self._config.lead * math.log1p(first)
 
 
-def weights_names() -> list[str]:
-    """All names, in alphabetical order."""
-    return sorted({*_KINDS, *_FILES})
+def build_tfidf(
+    data: DataSet, splitter: Splitter, config: TfidfConfig, workspace: Workspace | None = None
+) -> TfidfWeights:
+    """Count the corpus; nothing is random and nothing is kept on disk."""
+    return TfidfWeights(splitter, Impact.count(_contents(data), splitter), config)
+
+
+def load_tfidf(folder: Path, splitter: Splitter, config: TfidfConfig) -> TfidfWeights:
+    """By the document frequencies of the corpus that was counted."""
+    return TfidfWeights(splitter, Impact.load(folder), config)
+
+
+def _contents(data: DataSet) -> Iterator[str]:
+    for position, document in enumerate(data.documents()):
+        show("counting words", position)
+        yield document.contents
+
+
+TERM_WEIGHTS.register(WeightsKind("tfidf", TfidfConfig, build_tfidf, load_tfidf))
+
+
+# Title weights: the words of the title first, as in the paper's Table 6, then tf-idf.
+
+
+class TitleWeights:
+    """The i-th distinct title word weighs 1 + 1 / i, any other word w / (1 + w) by its tf-idf w."""
+
+    def __init__(self, splitter: Splitter, rest: TfidfWeights) -> None:
+        self._splitter = splitter
+        self._rest = rest
+
+    def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
+        """For each document its distinct words; words of one stem weigh the same."""
+        for document in documents:
+            yield self._weigh(document)
+
+    def save(self, folder: Path) -> None:
+        """Write what the tf-idf weights need."""
+        self._rest.save(folder)
+
+    def _weigh(self, document: Document) -> dict[str, float]:
+        title = self._splitter.spellings(document.title)
+        place = {key: i for i, key in enumerate(dict.fromkeys(map(self._splitter.key, title)), 1)}
+        (rest,) = self._rest.weigh([document])
+        weights = {}
+        for word, weight in rest.items():
+            i = place.get(self._splitter.key(word))
+            weights[word] = 1 + 1 / i if i else weight / (1 + weight)
+        return weights
+
+
+def _build_title(
+    data: DataSet, splitter: Splitter, config: TfidfConfig, workspace: Workspace
+) -> TitleWeights:
+    return TitleWeights(splitter, build_tfidf(data, splitter, config))
+
+
+def _load_title(folder: Path, splitter: Splitter, config: TfidfConfig) -> TitleWeights:
+    return TitleWeights(splitter, load_tfidf(folder, splitter, config))
+
+
+TERM_WEIGHTS.register(WeightsKind("title", TfidfConfig, _build_title, _load_title))
+
+
+# Random weights: the control of the paper's Table 6. Any word of a document may be its term.
+
+SEED = "seed.txt"
+
+
+class RandomConfig(StageConfig):
+    """Nothing to set: the seed is the stage's."""
+
+
+class RandomWeights:
+    """A weight in [0, 1) from a hash of seed, document id and word: no order has a say in it."""
+
+    def __init__(self, splitter: Splitter, seed: int) -> None:
+        self._splitter = splitter
+        self._seed = seed
+
+    def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
+        """For each document its distinct words; words of one stem weigh the same."""
+        for document in documents:
+            words = set(self._splitter.spellings(document.contents))
+            yield {word: self._weight(document.id, self._splitter.key(word)) for word in words}
+
+    def save(self, folder: Path) -> None:
+        """Write the seed."""
+        (folder / SEED).write_text(f"{self._seed}\n")
+
+    def _weight(self, document_id: str, key: str) -> float:
+        text = f"{self._seed}\x00{document_id}\x00{key}".encode()
+        return int.from_bytes(blake2b(text, digest_size=3).digest()) / 2**24  # exact in float32
+
+
+def _build_random(
+    data: DataSet, splitter: Splitter, config: RandomConfig, workspace: Workspace
+) -> RandomWeights:
+    return RandomWeights(splitter, workspace.seed)
+
+
+def _load_random(folder: Path, splitter: Splitter, config: RandomConfig) -> RandomWeights:
+    return RandomWeights(splitter, int((folder / SEED).read_text()))
+
+
+TERM_WEIGHTS.register(WeightsKind("random", RandomConfig, _build_random, _load_random))
+
+
+# The control against memorisation: N random words of the collection, none of them the document's.
+#
+# Such identifiers say nothing of what they identify. What a generator finds by them it has learned
+# by heart, so it finds nothing of a document that no training query asked for.
+
+CONTROL_FILE = "control.json"
+CANDIDATES = 128  # words drawn for a document: as many as N and the swaps of uniqueness may need
+
+
+class ControlConfig(StageConfig):
+    """Nothing to set: the seed is the stage's."""
+
+
+class ControlWeights:
+    """Words drawn by a hash of seed and document id; the first drawn weighs most."""
+
+    def __init__(self, splitter: Splitter, words: Sequence[str], seed: int) -> None:
+        self._splitter, self._words, self._seed = splitter, words, seed
+
+    def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
+        """For each document some words that it does not have."""
+        for document in documents:
+            own = set(map(self._splitter.key, self._splitter.spellings(document.contents)))
+            drawn = [
+                word for word in self._drawn(document.id) if self._splitter.key(word) not in own
+            ]
+            yield {word: 1 - i / CANDIDATES for i, word in enumerate(drawn)}
+
+    def save(self, folder: Path) -> None:
+        """Write the words and the seed."""
+        values = {"seed": self._seed, "words": list(self._words)}
+        (folder / CONTROL_FILE).write_bytes(orjson.dumps(values))
+
+    def _drawn(self, document_id: str) -> list[str]:
+        """Different words, each as likely as any other."""
+        digest = blake2b(f"{self._seed}\x00{document_id}".encode(), digest_size=8).digest()
+        rng = np.random.default_rng(int.from_bytes(digest))
+        places = rng.integers(len(self._words), size=CANDIDATES) if self._words else ()
+        return [self._words[i] for i in dict.fromkeys(int(place) for place in places)]
+
+
+def _build_control(
+    data: DataSet, splitter: Splitter, config: ControlConfig, workspace: Workspace
+) -> ControlWeights:
+    """Draw from the words of two documents or more, one spelling for each stem; from all words, if
+    there are none such."""
+    counts: Counter[str] = Counter()
+    spelling: dict[str, str] = {}
+    for position, document in enumerate(data.documents()):
+        show("counting words", position)
+        words = sorted(set(splitter.spellings(document.contents)))
+        keys = {splitter.key(word): word for word in reversed(words)}
+        counts.update(keys.keys())
+        for key, word in keys.items():
+            spelling.setdefault(key, word)
+    shared = [key for key, count in counts.items() if count > 1] or list(counts)
+    return ControlWeights(splitter, sorted(spelling[key] for key in shared), workspace.seed)
+
+
+def _load_control(folder: Path, splitter: Splitter, config: ControlConfig) -> ControlWeights:
+    values = orjson.loads((folder / CONTROL_FILE).read_bytes())
+    return ControlWeights(splitter, values["words"], values["seed"])
+
+
+TERM_WEIGHTS.register(WeightsKind("control", ControlConfig, _build_control, _load_control))

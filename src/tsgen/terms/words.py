@@ -15,16 +15,19 @@ start or end with a stop word. With `stem`, words of one stem are one term (`Spl
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
+from copy import copy
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import NamedTuple, Self
 
+import orjson
 import regex
 import Stemmer
-from pydantic import Field, field_validator
 
-from tsgen.config import StageConfig
-from tsgen.errors import nearest
+from tsgen.records import Document
+from tsgen.settings import WordsConfig
 
 ENGLISH_STOP_WORDS = frozenset(
     """a about above after again against all also am an and any are as at be because been before
@@ -51,22 +54,6 @@ _ASCII_WORD = re.compile(
 _HAS_UNSPACED = regex.compile(rf"[{_UNSPACED}]")
 _GAP = re.compile(r"[-‐‑\s]*")  # what may stand between the words of one n-gram
 _DIACRITICS = dict.fromkeys(range(0x0300, 0x0370))
-
-
-class WordsConfig(StageConfig):
-    """How a text becomes words."""
-
-    stop_words: Literal["english", "none"] = "english"
-    stem: str = "english"  # a Snowball language, or "none"
-    ngrams: int = Field(default=1, ge=1, le=5)
-
-    @field_validator("stem")
-    @classmethod
-    def _known_language(cls, value: str) -> str:
-        languages = ["none", *Stemmer.algorithms()]
-        if value not in languages:
-            raise ValueError(f"unknown stemmer {value!r}; {nearest(value, languages)}")
-        return value
 
 
 class Word(NamedTuple):
@@ -149,3 +136,124 @@ def _words(text: str) -> Iterator[Word]:
                 yield Word(normalise(pair), start + i, start + i + len(pair))
         elif word := normalise(raw):
             yield Word(word, start, match.end())
+
+
+# Which terms the words of a query are: those with the same key, however they are spelled.
+
+
+class Lookup:
+    """The spellings of terms by their key."""
+
+    def __init__(self, splitter: Splitter, terms: Iterable[str]) -> None:
+        self._splitter = splitter
+        self._known, self._more = self._by_key(terms), dict[str, list[str]]()
+
+    def __call__(self, query: str) -> list[str]:
+        """The terms that are words of a query, each once."""
+        return [term for key in self._splitter.keys(query) for term in self._terms(key)]
+
+    def with_terms(self, terms: Iterable[str]) -> "Lookup":
+        """With more terms in place of those that were added before; nothing is copied."""
+        grown = copy(self)
+        grown._more = self._by_key(terms)
+        return grown
+
+    def _terms(self, key: str) -> list[str]:
+        return self._known.get(key, []) + self._more.get(key, [])
+
+    def _by_key(self, terms: Iterable[str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for term in terms:
+            found.setdefault(self._splitter.key(term), []).append(term)
+        return found
+
+
+# The words of a collection, to read a misspelt query by.
+#
+# A word that no document has, one edit away from a word that some have, is read as that word: as
+# the one that most documents have. An edit is a letter put in, left out or replaced, or two
+# transposed.
+
+FILE = "lexicon.json"
+SHORTEST = 4  # letters of a word that is corrected: a shorter one is near to too many others
+ALL_WORDS = WordsConfig(stop_words="none", stem="none")
+LETTERS = 64  # the commonest of the collection: those that an edit puts in
+
+
+class Lexicon:
+    """How many documents have each word."""
+
+    def __init__(self, frequencies: Mapping[str, int]) -> None:
+        self._frequencies, self._more = frequencies, Counter[str]()
+        letters = Counter(letter for word in frequencies for letter in word)
+        self._letters = "".join(sorted(letter for letter, _ in letters.most_common(LETTERS)))
+        self._splitter = Splitter(ALL_WORDS)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._frequencies or word in self._more
+
+    def correct(self, query: str, known: Container[str] = ()) -> str:
+        """The query with every word that neither a document nor `known` has read as another one, if
+        one is near."""
+        read, end = "", 0
+        for word in self._splitter.split(query):
+            near = self.nearest(word.text)
+            if near is not None and word.text not in known:
+                read += query[end : word.start] + near
+                end = word.end
+        return read + query[end:]
+
+    def nearest(self, word: str) -> str | None:
+        """The word for one that no document has; stop words only if there is no other."""
+        if len(word) < SHORTEST or not word.isalpha() or word in self:
+            return None
+        near = {other for other in edits(word, self._letters) if other in self}
+        telling = near - ENGLISH_STOP_WORDS or near
+        return max(telling, key=lambda other: (self._frequency(other), other), default=None)
+
+    def with_words(self, words: Iterable[str]) -> "Lexicon":
+        """With those of more documents; nothing is copied."""
+        grown = copy(self)
+        grown._more = self._more + Counter(words)
+        return grown
+
+    def save(self, folder: Path) -> None:
+        """Write the words and their frequencies."""
+        words = Counter(self._frequencies) + self._more
+        (folder / FILE).write_bytes(orjson.dumps(words, option=orjson.OPT_SORT_KEYS))
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What `save` wrote; without words, where nothing was written."""
+        path = folder / FILE
+        return cls(orjson.loads(path.read_bytes()) if path.is_file() else {})
+
+    def _frequency(self, word: str) -> int:
+        return self._frequencies.get(word, 0) + self._more[word]
+
+
+class Counting:
+    """Counts the words of documents that pass by."""
+
+    def __init__(self) -> None:
+        self.frequencies: Counter[str] = Counter()
+
+    def passing(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """The documents, as they come."""
+        splitter = Splitter(ALL_WORDS)
+        for document in documents:
+            words = set(splitter.spellings(document.contents))
+            self.frequencies.update(filter(str.isalpha, words))
+            yield document
+
+
+def edits(word: str, letters: str) -> Iterator[str]:
+    """Everything one edit away, some of it more than once."""
+    for place in range(len(word) + 1):
+        before, after = word[:place], word[place:]
+        yield from (before + letter + after for letter in letters)
+        if after:
+            yield before + after[1:]
+            yield from (before + letter + after[1:] for letter in letters)
+        if len(after) > 1:
+            yield before + after[1] + after[0] + after[2:]

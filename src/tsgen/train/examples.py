@@ -5,21 +5,119 @@ documents' own titles and pieces of text (indexing).
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tsgen.arrays import offsets_of
+from tsgen.constrain.constraint import Int, Int32, Ragged
 from tsgen.corpus.dataset import DataSet
-from tsgen.corpus.lines import numbered_lines
-from tsgen.corpus.problems import BadRecord
+from tsgen.corpus.sources import BadRecord, numbered_lines
 from tsgen.corpus.tables import json_object
+from tsgen.docids.spelling import Spelling
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import DataError
 from tsgen.queries.pairs import Pair, judged_pairs
 from tsgen.records import Document
-from tsgen.train.config import PairsConfig
+from tsgen.settings import PairsConfig
+from tsgen.terms.words import Splitter
+
+# Another order of a target's terms each time that its pair is met.
+
+Reorder = Callable[[Int32, str, np.random.Generator], Int32]
+"""(terms, query, random numbers) → the same terms in the order to learn."""
+
+ANY = 0.25  # how often a query's own terms come where chance puts them
+
+
+def at_random(terms: Int32, query: str, rng: np.random.Generator) -> Int32:
+    """Any order."""
+    return rng.permutation(terms)
+
+
+class QueryFirst:
+    """The terms that the query has, by stem, then the others, both at random: a search goes by such
+    prefixes, and what must be learned is what to say after them. At times any order."""
+
+    def __init__(self, sets: TermSets, splitter: Splitter | None = None) -> None:
+        self._splitter = splitter or Splitter()
+        self._keys = [self._splitter.key(term) for term in sets.vocabulary]
+
+    def __call__(self, terms: Int32, query: str, rng: np.random.Generator) -> Int32:
+        """The terms of one target."""
+        order = rng.permutation(terms)
+        if rng.random() < ANY:
+            return order
+        asked = set(self._splitter.keys(query))
+        later = [self._keys[term] not in asked for term in order]
+        return order[np.argsort(later, kind="stable")]
+
+
+def reorder(order: str, sets: TermSets) -> Reorder | None:
+    """For a setting `train.order`; None where the order stays as it is."""
+    if order == "query":
+        return QueryFirst(sets)
+    return at_random if order == "random" else None
+
+
+# What the decoder is to write for a pair: the tokens of T(D)'s terms, in some order.
+
+
+def weight_order(sets: TermSets, documents: Sequence[int] | Int) -> Ragged:
+    """Each document's terms, heaviest first."""
+    every = Ragged(sets.doc_offsets.astype(np.int64), sets.doc_terms)
+    return every.take(np.asarray(documents, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The terms of every pair's document in the order to learn, and how terms are spelled."""
+
+    spelling: Spelling
+    orders: Ragged  # [P] terms
+    reorder: Reorder | None = None  # instead of that order another each time
+
+    def lengths(self) -> Int:
+        """[P] tokens of each target; no order changes them."""
+        of_term = np.diff(self.spelling.offsets)[self.spelling.rank_of]
+        ends = offsets_of(of_term[self.orders.values])
+        return np.diff(ends[self.orders.offsets])
+
+    def batch(
+        self, rows: Int, queries: Sequence[str], rng: np.random.Generator
+    ) -> tuple[Int, NDArray[np.bool_]]:
+        """The tokens [B, T] of some pairs with their queries, and where they are not padding
+        [B, T]."""
+        orders = [self.orders.row(row) for row in rows]
+        if self.reorder is not None:
+            asked = zip(orders, queries, strict=True)
+            orders = [self.reorder(order, query, rng) for order, query in asked]
+        return padded([self.spelling.sequence(order) for order in orders])
+
+
+def padded(sequences: Sequence[Int32]) -> tuple[Int, NDArray[np.bool_]]:
+    """Sequences one below the other, filled up at their ends with their own first tokens (any
+    valid token will do), and where they are themselves."""
+    lengths = np.array([len(sequence) for sequence in sequences])
+    places = np.arange(lengths.max(initial=0))
+    tokens = np.stack([np.resize(sequence, len(places)) for sequence in sequences])
+    return tokens.astype(np.int64), places < lengths[:, None]
+
+
+def batches(lengths: Int, size: int, rng: np.random.Generator) -> list[Int]:
+    """All rows in random batches of `size`, those of similar length together: rows are shuffled,
+    sorted by length within a stretch of many batches, cut, and the batches are shuffled."""
+    rows, stretch = rng.permutation(len(lengths)), size * 64
+    cut: list[Int] = []
+    for start in range(0, len(rows), stretch):
+        together = rows[start : start + stretch]
+        together = together[np.argsort(lengths[together], kind="stable")]
+        cut += [together[at : at + size] for at in range(0, len(together), size)]
+    return [cut[i] for i in rng.permutation(len(cut))]
+
 
 HELD_OUT = 0.05  # share of the training queries that validate where there is no dev split
 

@@ -16,34 +16,24 @@ import numpy as np
 import orjson
 
 from tsgen.artifact import hash_file, read_manifest, stage, stage_key, write_beside
-from tsgen.config import StageConfig
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.corpus.dataset import DataSet, judged_inputs
-from tsgen.decode.favourite import FavouriteConfig, best_permutations
+from tsgen.decode.favourite import best_permutations
 from tsgen.docids.term_set import TermSets
+from tsgen.model.generator import Generator
 from tsgen.model.shipped import weights_hash
 from tsgen.progress import show
 from tsgen.queries.pairs import Pair
-from tsgen.train.config import MINI, ModelConfig, TrainConfig
-from tsgen.train.examples import examples
-from tsgen.train.generator import Generator
+from tsgen.settings import MINI, FavouriteConfig, GeneratorConfig, ModelConfig, TrainConfig
+from tsgen.train.examples import examples, reorder, weight_order
+from tsgen.train.hard_negatives import mistaken
 from tsgen.train.loop import TrainingSet, train
-from tsgen.train.mistaken import mistaken
-from tsgen.train.reorder import reorder
-from tsgen.train.targets import weight_order
 from tsgen.training_loop import remove_checkpoint, shown
 
 MODEL = "model"
 FIGURES = "figures.json"
 PIECE = 1024  # favourites a file: what a killed run loses at the most
 KIND = "iteration"
-
-
-class GeneratorConfig(StageConfig):
-    """A model and its training; as a stage's settings, `train.iterations` is the one it makes."""
-
-    model: ModelConfig = ModelConfig()
-    train: TrainConfig = TrainConfig()
 
 
 def train_generator(

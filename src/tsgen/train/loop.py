@@ -12,14 +12,12 @@ import torch
 
 from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged
 from tsgen.decode.search import search
+from tsgen.model.generator import Generator, TrainableBackbone
 from tsgen.queries.pairs import Pair
-from tsgen.train.config import TrainConfig, TrainingConfig
-from tsgen.train.examples import Validation
-from tsgen.train.generator import Generator, TrainableBackbone
-from tsgen.train.mistaken import Mistaken
+from tsgen.settings import TrainConfig, TrainingConfig
+from tsgen.train.examples import Reorder, Targets, Validation, batches
+from tsgen.train.hard_negatives import Mistaken
 from tsgen.train.objective import Objective, TokenObjective
-from tsgen.train.reorder import Reorder
-from tsgen.train.targets import Targets, batches
 from tsgen.training_loop import Report, TrainingLoop, shard
 
 DEPTH = 10  # validation is M@10, as in the paper

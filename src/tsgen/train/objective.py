@@ -1,18 +1,194 @@
 """What training makes small: the loss of some queries and the tokens that answer them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
 
-from tsgen.constrain.constraint import Bool, Int, Int32, Ragged
+from tsgen.constrain.constraint import Bool, Int, Int32, Ragged, spans
+from tsgen.constrain.term_sets import PostingsConstraint
+from tsgen.decode.ranking import FLATTENED, overlaps
+from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
-from tsgen.train.competitors import Competitors, valid_after
-from tsgen.train.config import TrainConfig
-from tsgen.train.generator import Generator, TrainableBackbone
-from tsgen.train.loss import LOSSES, seq2seq_loss
-from tsgen.train.mistaken import Mistaken
-from tsgen.train.ranking import Ranking
+from tsgen.model.generator import Generator, TrainableBackbone
+from tsgen.settings import TrainConfig
+from tsgen.train.hard_negatives import Mistaken
+
+# The two losses, over scores that predict every token of a target from the tokens before it.
+#
+# Scores [B, K, V] may be of the first K of a target's T tokens only.
+
+IGNORED = -100  # no column: a place of padding
+
+
+def seq2seq_loss(scores: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
+    """−log p of the targets [B, T], as columns of the scores [B, K, V]: the mean over all tokens
+    where `mask` [B, T]."""
+    # Rows of scores, one after the other: a softmax across a transposed axis is five times slower.
+    right = targets.masked_fill(~mask, IGNORED)[:, : scores.shape[1]].flatten()  # [B · K]
+    return torch.nn.functional.cross_entropy(scores.flatten(0, 1), right, ignore_index=IGNORED)
+
+
+def any_remaining_loss(scores: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
+    """−log Σ_{r ∈ T(D) \\ X} p(r | X; Q): every term of the set that is not yet written is right.
+
+    One token is one term: the terms that remain at a target's place t are those at t and after it.
+    """
+    first, length = scores.shape[1], targets.shape[1]
+    right = scores.gather(2, targets[:, None, :].expand(-1, first, -1))  # [B, K, T]
+    remains = torch.ones(first, length, dtype=torch.bool, device=scores.device).triu()
+    right = right.masked_fill(~(remains & mask[:, None, :]), -torch.inf)
+    mask = mask[:, :first]
+    losses = torch.logsumexp(scores, -1)[mask] - torch.logsumexp(right[mask], -1)
+    return losses.mean()
+
+
+LOSSES = {"seq2seq": seq2seq_loss, "any_remaining": any_remaining_loss}
+
+
+# Documents that compete with those of a batch, and what is valid after each prefix among them.
+#
+# In a search p is normalised over what is valid, the terms of all documents that have the terms so
+# far. Of a large corpus a training step knows a sample: some documents at random, which compete for
+# the first term, some that share a target's first terms, which compete for the next, and some that
+# BM25 mistakes for the answer, which share the query's words.
+
+
+@dataclass(frozen=True, slots=True)
+class Competitors:
+    """Draws documents of a corpus: so many at random, and so many near each target."""
+
+    sets: TermSets
+    others: int
+    near: int
+
+    def draw(self, targets: Int, hard: Int, rng: np.random.Generator) -> Int:
+        """Documents for a batch with `targets` [B, T], ascending; `hard` [B, H] are among them."""
+        documents = [rng.integers(len(self.sets), size=self.others), hard.ravel()]
+        documents += [self._near(target, rng) for target in targets] if self.near else []
+        return np.unique(np.concatenate(documents))
+
+    def terms(self, documents: Int) -> Ragged:
+        """The term sets of some documents."""
+        every = Ragged(self.sets.doc_offsets.astype(np.int64), self.sets.doc_terms)
+        return every.take(documents)
+
+    def _near(self, target: Int, rng: np.random.Generator) -> Int:
+        """Documents with the target's first term, half of them with its second, too, if any are."""
+        first = self.sets.postings(int(target[0]))
+        both = np.intersect1d(first, self.sets.postings(int(target[:2][-1])), assume_unique=True)
+        half = self.near // 2
+        drawn = rng.choice(first, self.near - half), rng.choice(both if len(both) else first, half)
+        return np.concatenate(drawn).astype(np.int64)
+
+
+def valid_after(columns: Int, mask: Bool, competitors: Ragged, symbols: int, first: int) -> Bool:
+    """[B, K, S] which of the symbols are valid after the first k terms of each target: the terms of
+    a target or competitor that has those k, without them.
+
+    `columns` [B, T], where `mask`, are the targets' terms as columns 0..S−1 of the scores; the
+    values of `competitors` are columns, too. All terms of a target are in it, K ≤ T count.
+    """
+    has = _incidence(columns, mask, competitors, symbols)  # [P, S]
+    alive = np.ones((len(columns), first, len(has)), dtype=np.float32)  # [B, K, P]
+    for k in range(1, first):
+        alive[:, k] = alive[:, k - 1] * has.T[columns[:, k - 1]]
+    counts = torch.from_numpy(alive.reshape(-1, len(has))) @ torch.from_numpy(has)
+    valid = counts.view(len(columns), first, symbols).numpy() > 0
+    valid[:, 0] = True
+    for k in range(1, first):
+        np.put_along_axis(valid[:, k:], columns[:, None, k - 1 : k], False, axis=2)
+    return valid
+
+
+def _incidence(columns: Int, mask: Bool, competitors: Ragged, symbols: int) -> NDArray[np.float32]:
+    """[P, S] which document, first the targets' own, has which symbol."""
+    own = len(columns)
+    has = np.zeros((own + len(competitors.offsets) - 1, symbols), dtype=np.float32)
+    rows, _ = np.nonzero(mask)
+    has[rows, columns[mask]] = 1
+    lengths = np.diff(competitors.offsets)
+    has[own + np.repeat(np.arange(len(lengths)), lengths), competitors.values] = 1
+    return has
+
+
+# A loss that orders documents, beside that of their terms.
+#
+# What is found is put in order by how much a document means what the query is after (see
+# `decode.rescore`). That can be learned as such: among the documents D' of a batch and some others
+#
+#     L = −Σ_D τ(D) log ( m(Q, D)^λ / Σ_{D'} m(Q, D')^λ ),
+#
+#     m(Q, D) = Σ_{t ∈ T(D)} ŵ_D(t) p(t | Q)^{1/u},
+#
+# each m^λ times e^{μ o(Q, D)} where the query's own words count, too (see `decode.overlap`). τ is 1
+# for the document that answers the query; or, in part, what a teacher says of it and of some others
+# (see `mistaken`). It takes no more than the first step's scores, which the loss of the terms needs
+# anyway.
+
+
+class Ranking:
+    """The loss of a batch."""
+
+    def __init__(
+        self,
+        constraint: PostingsConstraint,
+        weight: float,
+        distil: float = 0.0,
+        overlap: float = 0.0,
+    ) -> None:
+        """`weight` is λ, `distil` the teacher's part in τ, `overlap` is μ."""
+        self._constraint, self._weight = constraint, weight
+        self._distil, self._overlap = distil, overlap
+
+    def __call__(
+        self,
+        scores: Tensor,
+        columns: Int,
+        known: Int,
+        others: Int,
+        taught: NDArray[np.float32] | None = None,
+        queries: Sequence[str] = (),
+    ) -> Tensor:
+        """The loss of queries with `scores` [B, S] in the first step, to be answered by the first
+        of the documents `known` [B, 1 + H] rather than by `others`, or as `taught` [B, 1 + H] by
+        all that are known; `columns` [V] are those of the scores. The words of `queries` [B] count
+        where they are to."""
+        documents = np.unique(np.concatenate((known.ravel(), others)))
+        shares = torch.from_numpy(self._shares(documents, columns, scores.shape[1]))
+        flat = torch.exp(torch.log_softmax(scores, dim=-1) / FLATTENED)
+        meant = torch.log(flat @ shares.to(scores.device).T)  # [B, D]
+        ranked = self._weight * meant
+        if self._overlap:
+            same = torch.from_numpy(overlaps(self._constraint, queries)[:, documents])
+            ranked = ranked + self._overlap * same.to(scores.device)
+        right = self._right(np.searchsorted(documents, known), len(documents), taught)
+        return functional.cross_entropy(ranked, right.to(scores.device))
+
+    def _right(self, places: Int, documents: int, taught: NDArray[np.float32] | None) -> Tensor:
+        """τ [B, D] of all documents, those that are known at their places [B, 1 + H]; or just the
+        places of the answers [B]."""
+        if taught is None:
+            return torch.from_numpy(places[:, 0])
+        shares = self._distil * taught  # [B, 1 + H]
+        shares[:, 0] += 1 - self._distil
+        right = torch.zeros(len(places), documents)
+        return right.scatter_add_(1, torch.from_numpy(places), torch.from_numpy(shares))
+
+    def _shares(self, documents: Int, columns: Int, symbols: int) -> NDArray[np.float32]:
+        """[D, S] ŵ_D(t) of each document, at the columns of its terms."""
+        sets = self._constraint.term_sets
+        starts, lengths = sets.offsets[documents], np.diff(sets.offsets)[documents]
+        entries = spans(np.arange(len(sets.values), dtype=np.int32), starts, lengths).values
+        owner = np.repeat(np.arange(len(documents)), lengths)
+        tokens = self._constraint.spelling.sequence(sets.values[entries])
+        shares = np.zeros((len(documents), symbols), dtype=np.float32)
+        shares[owner, columns[tokens]] = self._constraint.shares[entries]
+        return shares
 
 
 class TokenObjective:

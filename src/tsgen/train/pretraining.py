@@ -15,37 +15,23 @@ import orjson
 import torch
 
 from tsgen.artifact import stage
-from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs, watched_documents
-from tsgen.docids.stage import TermsConfig, select_terms, terms_config, terms_folder
+from tsgen.docids.assign import select_terms, terms_config, terms_folder
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import DataError
-from tsgen.pretrain.config import PseudoQueryConfig
-from tsgen.pretrain.judged import PseudoJudged
-from tsgen.pretrain.pairs import PseudoPairs
+from tsgen.model.generator import Generator
 from tsgen.queries.pairs import Pair, judged_pairs
-from tsgen.train.config import ModelConfig, TrainConfig
-from tsgen.train.examples import Validation, sampled
-from tsgen.train.generator import Generator
+from tsgen.settings import ModelConfig, PretrainConfig, PseudoQueryConfig, TrainConfig
+from tsgen.synthetic.pseudo_pairs import PseudoJudged, PseudoPairs
+from tsgen.train.examples import Targets, Validation, reorder, sampled, weight_order
 from tsgen.train.iterate import FIGURES, MODEL
 from tsgen.train.loop import minimise
 from tsgen.train.objective import Objective
-from tsgen.train.reorder import reorder
-from tsgen.train.targets import Targets, weight_order
 from tsgen.training_loop import remove_checkpoint, shard, shown
 
 KIND = "pretrained"
 WEIGHER_QUERIES = 20_000  # from which a weigher learns, if terms are selected by a learned one
 HELD_OUT_SEED = 1  # of the pseudo-queries that validate, so that they are others than the learned
-
-
-class PretrainConfig(StageConfig):
-    """The settings of all that pre-training does."""
-
-    terms: TermsConfig = TermsConfig(weights="tfidf")
-    pseudo: PseudoQueryConfig = PseudoQueryConfig()
-    model: ModelConfig = ModelConfig()
-    train: TrainConfig = TrainConfig()
 
 
 def pretrain_config(tables: Mapping[str, Mapping[str, Any]]) -> PretrainConfig:

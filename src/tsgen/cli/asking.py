@@ -1,0 +1,114 @@
+"""Commands that ask an engine: `search`, `explain`, `why`."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from tsgen.cli.common import EngineArgument, JsonOption, results_console, write_json
+
+
+def search(
+    engine: EngineArgument,
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="A question; - reads one a line from stdin.")
+    ],
+    k: Annotated[int, typer.Option("-k", min=1, help="How many hits.")] = 5,
+    beam: Annotated[int | None, typer.Option(min=1, help="Default: the engine's setting.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show log p of each term, and how many documents.")
+    ] = False,
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="FILTER", help="""Only documents like: 'lang = "en" and year > 9'."""),
+    ] = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Find nothing if less sure; see tsgen calibrate."),
+    ] = None,
+    json: JsonOption = None,
+) -> None:
+    """Print the best documents, each with the permutation of its terms that led to it.
+
+    Words of the query are highlighted. --where filters by metadata before the first step: = != < <=
+    > >=, in (…), contains, exists, and, or, not.
+
+    Example: `tsgen search runs/engine "sodium in white bread" -k 3 --where 'year >= 2020'`
+    """
+    from tsgen.cli.views import hits_view
+    from tsgen.retrieve.engine import Engine
+    from tsgen.retrieve.results import hits_json
+    from tsgen.terms.words import Splitter
+
+    queries = [line.strip() for line in sys.stdin] if query == "-" else [query]
+    queries = [text for text in queries if text]
+    opened = Engine.load(engine)
+    hits_of = opened.search(queries, k, beam, where, min_confidence)
+    found = list(zip(queries, hits_of, strict=True))
+    for text, hits in found:
+        results_console(json).print(hits_view(opened, text, hits, explain))
+    splitter = Splitter(opened.config.terms.words)
+    shown = []
+    for text, hits in found:
+        answers = ((hit, opened.document(hit.document_id)) for hit in hits)
+        shown.append(hits_json(text, opened.read(text), answers, splitter))
+    write_json(json, shown)
+
+
+def explain(
+    engine: EngineArgument,
+    document: Annotated[
+        str, typer.Argument(metavar="DOCUMENT", help="Its id, as tsgen search prints it.")
+    ],
+    queries: Annotated[list[str], typer.Argument(metavar="QUERY…", help="One or more questions.")],
+    json: JsonOption = None,
+) -> None:
+    """Show in which order the model writes a document's terms for each query.
+
+    Every order leads to the document; the model starts with what the query asks for. Words of the
+    query are highlighted. Each term has its log p, and each order its likelihood beside that of
+    the order by weight.
+
+    Example: `tsgen explain runs/engine doc42 "who wrote Dracula" "novels with vampires"`
+    """
+    from tsgen.cli.views import explanation_view
+    from tsgen.retrieve.engine import Engine
+    from tsgen.retrieve.explain import explain as explain_document
+
+    opened = Engine.load(engine)
+    found = explain_document(opened, document, queries)
+    results_console(json).print(explanation_view(opened, document, found))
+    write_json(json, {"document": document, "queries": found})
+
+
+def why(
+    engine: EngineArgument,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question.")],
+    document: Annotated[
+        str, typer.Argument(metavar="DOCUMENT", help="Its id, as tsgen search prints it.")
+    ],
+    k: Annotated[int, typer.Option("-k", min=1, help="How many hits are an answer.")] = 10,
+    beam: Annotated[int | None, typer.Option(min=1, help="Default: the engine's setting.")] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="FILTER", help="As for tsgen search.")
+    ] = None,
+    widest: Annotated[int, typer.Option(min=1, help="The widest beam to try.")] = 2048,
+    json: JsonOption = None,
+) -> None:
+    """Say whether a document is found, and if not, where it fell out of the beam.
+
+    Step by step: the place of the best of its hypotheses. Where it fell out: what its own terms
+    scored, what scored better, and a beam that would have kept it, verified by searching with it.
+
+    Example: `tsgen why runs/engine "who wrote Dracula" doc42 --beam 10`
+    """
+    from tsgen.cli.views import why_view
+    from tsgen.retrieve.engine import Engine
+    from tsgen.retrieve.explain import why as ask
+
+    found = ask(Engine.load(engine), query, document, k, beam, where, widest)
+    results_console(json).print(why_view(found))
+    write_json(json, found)
+
+
+VERBS = (search, explain, why)

@@ -1,0 +1,337 @@
+"""Commands that make an engine or its parts: demo, index, fit, queries, pretrain, terms."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tsgen.cli.common import (
+    CacheOption,
+    DataArgument,
+    JsonOption,
+    PresetOption,
+    QrelsOption,
+    SetOption,
+    SkipBadOption,
+    console,
+    progress,
+    report,
+    results_console,
+    write_json,
+)
+
+# `tsgen fit`: from a data set to an engine that can be searched.
+
+
+def fit(
+    data: DataArgument,
+    out: Annotated[Path, typer.Option(metavar="ENGINE", help="The folder of the engine.")],
+    queries: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help='More training queries: {"query": …, "document": id}.'),
+    ] = None,
+    split: Annotated[str, typer.Option(help="The judgments to evaluate on, if there.")] = "dev",
+    settings: SetOption = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML: [terms], [queries], [model], [train], [decode]."),
+    ] = None,
+    preset: PresetOption = "cpu",
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal engines.")] = 0,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Fail if TensorBoard's package is not there.")
+    ] = False,
+    cache: CacheOption = None,
+    qrels: QrelsOption = "qrels",
+    skip_bad: SkipBadOption = False,
+    json: JsonOption = None,
+) -> None:
+    """Choose terms, train the generator iteration by iteration, and evaluate the engine.
+
+    What was done before is not done again, and an interrupted command goes on from there.
+
+    Several GPUs: `torchrun --nproc-per-node 4 -m tsgen fit …`
+
+    Example: `tsgen fit data/wiki-10k --out runs/engine --preset cpu --set train.epochs=3`
+    """
+    from tsgen import parallel as processes
+    from tsgen.config import read_settings
+    from tsgen.corpus.load import load
+    from tsgen.evaluate.figures import evaluate_source
+    from tsgen.evaluate.tables import to_json
+    from tsgen.retrieve.build import fit_engine
+    from tsgen.retrieve.engine import engine_config
+    from tsgen.retrieve.systems import check_tables
+    from tsgen.training_loop import require_tensorboard
+
+    flags = [] if queries is None else [f"train.pairs.queries={str(queries)!r}"]
+    tables = read_settings(config, [*(settings or []), *flags], preset)
+    check_tables(tables)
+    if tensorboard:
+        require_tensorboard()
+    source = load(data, qrels=qrels, skip_bad=skip_bad)
+    with progress():
+        fit_engine(source, engine_config(tables), out, seed, cache)
+        if processes.rank():
+            return
+        judged = split in source.splits
+        result = evaluate_source(out, source, split=split) if judged else None
+    if skip_bad:
+        console.print(source.problems.summary())
+    if result is not None:
+        report(result, to_json(result), json, None)
+    console.print(f'The engine is in {out}: tsgen search {out} "…"')
+
+
+# `tsgen index`: from documents to an engine, without training.
+
+
+def index(
+    data: DataArgument,
+    out: Annotated[Path, typer.Option(metavar="ENGINE", help="The folder of the engine.")],
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="The generator, if not tsgen-mini: what tsgen pretrain wrote."
+        ),
+    ] = None,
+    settings: SetOption = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TOML: [terms], [decode].")
+    ] = None,
+    preset: PresetOption = "mini",
+    cache: CacheOption = None,
+    skip_bad: SkipBadOption = False,
+    json: JsonOption = None,
+) -> None:
+    """Make documents searchable at once: choose their terms and give them to a trained generator.
+
+    DATA may be a folder of text or Markdown files. What was done before is not done again.
+
+    Example: `tsgen index notes --out runs/notes`
+    """
+    from tsgen.config import read_settings
+    from tsgen.corpus.load import load
+    from tsgen.retrieve.build import index_config, index_documents
+    from tsgen.retrieve.engine import Engine
+    from tsgen.retrieve.systems import check_tables
+
+    tables = read_settings(config, settings or [], preset)
+    check_tables(tables)
+    source = load(data, skip_bad=skip_bad)
+    with progress():
+        index_documents(source, index_config(tables), model, out, cache)
+    if skip_bad:
+        console.print(source.problems.summary())
+    sets = Engine.load(out).generator.sets
+    figures = {"engine": str(out), "documents": len(sets), "vocabulary": len(sets.vocabulary)}
+    results_console(json).print(
+        f"{len(sets):,} documents, {len(sets.vocabulary):,} terms. "
+        f'The engine is in {out}: tsgen search {out} "…"'
+    )
+    write_json(json, figures)
+
+
+# `tsgen pretrain`: from raw texts to a generator for any collection.
+
+
+def pretrain(
+    data: DataArgument,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder of the model.")],
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DATA", help="Leave out documents that this data set has, too."),
+    ] = None,
+    settings: SetOption = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML: [terms], [pseudo], [model], [train]."),
+    ] = None,
+    preset: PresetOption = "pretrain",
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal models.")] = 0,
+    cache: CacheOption = None,
+    qrels: QrelsOption = "qrels",
+    skip_bad: SkipBadOption = False,
+    json: JsonOption = None,
+) -> None:
+    """Learn from texts alone to write the terms of documents.
+
+    Queries are made from the texts; judgments of a split named dev, if there are any, choose the
+    best weights. Interrupted, it goes on.
+
+    Example: `tsgen pretrain data/pages --out runs/mini --without data/my-test-set`, then
+    `tsgen index docs --out runs/engine --model runs/mini/model`
+    """
+    from tsgen.config import read_settings
+    from tsgen.corpus.dataset import Without
+    from tsgen.corpus.load import load
+    from tsgen.retrieve.systems import check_tables
+    from tsgen.train.iterate import MODEL
+    from tsgen.train.pretraining import pretrain, pretrain_config
+
+    tables = read_settings(config, settings or [], preset)
+    check_tables(tables, "pseudo")
+    source = load(data, qrels=qrels, skip_bad=skip_bad)
+    others = [load(name) for name in without or []]
+    texts = Without(source, others) if others else source
+    with progress():
+        best = pretrain(texts, pretrain_config(tables), out, seed, cache)
+    if skip_bad:
+        console.print(source.problems.summary())
+    write_json(json, {"model": str(out / MODEL), "M@10": best})
+    console.print(f"The model is in {out / MODEL}; its best validation M@10 was {best:.3f}.")
+
+
+# `tsgen terms`: a term set for every document.
+
+
+def terms(
+    data: DataArgument,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the term sets go.")],
+    weights: Annotated[
+        str | None, typer.Option(help="learned, tfidf, title or random; default learned.")
+    ] = None,
+    n: Annotated[
+        str | None,
+        typer.Option(
+            "--n", help="Terms a document. asked: as training queries need; auto: the fewest."
+        ),
+    ] = None,
+    stem: Annotated[
+        str | None, typer.Option(metavar="LANGUAGE", help="Of the stemmer, or none.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For random and learned weights.")] = 0,
+    settings: SetOption = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML with [terms] and a table for the weights."),
+    ] = None,
+    preset: PresetOption = "cpu",
+    qrels: QrelsOption = "qrels",
+    skip_bad: SkipBadOption = False,
+    cache: CacheOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Choose each document's N heaviest words as its identifier, unique for every document.
+
+    What was done before is not done again, and an interrupted command goes on from there.
+
+    Example: `tsgen terms data/wiki-10k --out runs/wiki-terms --weights tfidf --n 12`
+    """
+    from tsgen.config import read_settings
+    from tsgen.corpus.dataset import cache_folder_of
+    from tsgen.corpus.load import load
+    from tsgen.docids.assign import select_terms, summary, terms_config
+
+    given = {"terms.weights": weights, "terms.n": n, "terms.words.stem": stem}
+    flags = [f"{name}={value}" for name, value in given.items() if value is not None]
+    chosen = terms_config(read_settings(config, [*(settings or []), *flags], preset))
+    source = load(data, qrels=qrels, skip_bad=skip_bad)
+    with progress():
+        select_terms(source, chosen, out, seed, cache_folder_of(source, cache))
+    if skip_bad:
+        console.print(source.problems.summary())
+    facts = summary(out)
+    results_console(json).print(
+        f"{facts['documents']:,} documents, N = {facts['n']}, {facts['vocabulary']:,} terms, "
+        f"{facts['moved']:,} collisions resolved, {facts['duplicates']:,} duplicates. "
+        f"To check them: tsgen inspect {out}"
+    )
+    write_json(json, facts)
+
+
+# `tsgen queries`: synthetic queries for every document.
+
+
+def queries(
+    data: DataArgument,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="JSONL, for `tsgen fit --queries`.")],
+    n: Annotated[
+        int | None, typer.Option("-n", "--n", help="Queries to write a document; default 10.")
+    ] = None,
+    writer: Annotated[
+        str | None,
+        typer.Option(help="extractive, local, doct5query or smollm2; default extractive."),
+    ] = None,
+    keep_top: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Keep queries that find their document among K first."),
+    ] = None,
+    finder: Annotated[
+        str | None, typer.Option(help="What must find it: bm25 or minilm; default bm25.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal queries.")] = 0,
+    settings: SetOption = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TOML with a table [queries].")
+    ] = None,
+    preset: PresetOption = "cpu",
+    cache: CacheOption = None,
+    qrels: QrelsOption = "qrels",
+    skip_bad: SkipBadOption = False,
+    json: JsonOption = None,
+) -> None:
+    """Write queries that people might ask, drop duplicates, keep those that find their document.
+
+    What was done before is not done again, and an interrupted command goes on from there.
+
+    Example: `tsgen queries data/wiki-10k --out queries.jsonl -n 10 --writer local --keep-top 20`
+    """
+    from tsgen.config import read_settings
+    from tsgen.corpus.dataset import cache_folder_of
+    from tsgen.corpus.load import load
+    from tsgen.evaluate.figures import counts_table
+    from tsgen.synthetic.writing import copy_queries, counts, make_queries, queries_config
+
+    options = {"writer": writer, "n": n, "keep_top": keep_top, "finder": finder}
+    flags = [f"queries.{name}={value}" for name, value in options.items() if value is not None]
+    chosen = queries_config(read_settings(config, [*(settings or []), *flags], preset))
+    source = load(data, qrels=qrels, skip_bad=skip_bad)
+    with progress():
+        folder = make_queries(source, chosen, seed, cache_folder_of(source, cache))
+    copy_queries(folder, out)
+    if skip_bad:
+        console.print(source.problems.summary())
+    report(counts_table(source.name, chosen, counts(folder)), counts(folder), json, None)
+    console.print(f"The queries are in {out}: tsgen fit {data} --queries {out} --out ENGINE")
+
+
+# What the demo says on the terminal.
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="For the engine and run files.")
+    ] = Path("runs/demo"),
+    json: JsonOption = None,
+    preset: PresetOption = "demo",
+    seed: Annotated[int, typer.Option(help="For all that is trained.")] = 0,
+) -> None:
+    """Search Python's own documentation: fit an engine on it, compare it with BM25, and ask.
+
+    What was done before is not done again, and an interrupted command goes on from there.
+
+    Example: `tsgen demo --json figures.json`
+    """
+    from tsgen.cli.views import introduction, search_view
+    from tsgen.corpus.load import load
+    from tsgen.evaluate.demo import ENGINE
+    from tsgen.evaluate.demo import demo as run_demo
+    from tsgen.evaluate.tables import to_rich
+
+    data = load("stdlib:")
+    console.print(introduction(data, preset), highlight=False, soft_wrap=True)
+    with progress():
+        found = run_demo(data, out, preset, seed)
+    results = results_console(json)
+    results.print(to_rich(found.comparison.table()))
+    results.print("\nSearches by tsgen, with the terms it generated (✓ answers the question):\n")
+    for search in found.searches:
+        results.print(search_view(found.engine, search))
+    write_json(json, found.as_json())
+    console.print(
+        f'Your turn: tsgen search {out / ENGINE} "how do I ..."', highlight=False, soft_wrap=True
+    )
+
+
+VERBS = (demo, index, fit, queries, pretrain, terms)

@@ -1,0 +1,136 @@
+"""Commands that change an engine's documents: `add`, `update`, `remove`, `compact`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tsgen.cli.common import (
+    DataArgument,
+    EngineArgument,
+    JsonOption,
+    SkipBadOption,
+    console,
+    progress,
+    results_console,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from tsgen.retrieve.collection import Collection
+
+# What a change did to a collection, for a reader.
+
+
+# `tsgen add`: documents into an engine that is already there.
+
+
+def add(
+    engine: EngineArgument,
+    data: DataArgument,
+    skip_bad: SkipBadOption = False,
+    json: JsonOption = None,
+) -> None:
+    """Add documents to an engine, or replace those with the same id, without training.
+
+    Their terms come from the weights the engine was made with. The next search finds them. Every
+    thousand documents are one change, which is on disk when the next thousand are begun.
+
+    Example: `tsgen add runs/engine new.jsonl`
+    """
+    pass
+
+    put_documents(engine, data, skip_bad, json)
+
+
+# `tsgen update`: new versions of documents that an engine has.
+
+
+def update(
+    engine: EngineArgument,
+    data: DataArgument,
+    skip_bad: SkipBadOption = False,
+    json: JsonOption = None,
+) -> None:
+    """Replace documents of an engine by new versions with the same ids, without training.
+
+    If the engine does not have one of the ids, nothing is changed. `tsgen add` takes new ones, too.
+
+    Example: `tsgen update runs/engine corrected.jsonl`
+    """
+    pass
+
+    put_documents(engine, data, skip_bad, json, known_only=True)
+
+
+# `tsgen remove`: documents out of an engine.
+
+
+def remove(
+    engine: EngineArgument,
+    ids: Annotated[
+        list[str], typer.Argument(metavar="ID…", help="As tsgen search prints them; - reads stdin.")
+    ],
+    json: JsonOption = None,
+) -> None:
+    """Remove documents from an engine; the next search no longer finds them.
+
+    All of them go at once; if the engine does not have one of the ids, none does. Their texts are
+    on disk until `tsgen compact`.
+
+    Example: `tsgen remove runs/engine doc42 doc43`
+    """
+    pass
+    from tsgen.retrieve.collection import Collection
+
+    wanted = [line.strip() for line in sys.stdin if line.strip()] if ids == ["-"] else ids
+    with Collection.open(engine) as collection:
+        report_change(json, collection, removed=collection.remove(wanted))
+
+
+def compact(engine: EngineArgument, json: JsonOption = None) -> None:
+    """Write what was added and removed into the engine's own arrays, and erase what was removed.
+
+    Searches and changes may go on meanwhile. Worth it when a tenth of the documents has changed.
+
+    Example: `tsgen compact runs/engine`
+    """
+    pass
+    from tsgen.retrieve.collection import Collection
+
+    with Collection.open(engine) as collection, progress():
+        collection.compact()
+        report_change(json, collection)
+
+
+def put_documents(
+    engine: Path, data: str, skip_bad: bool, json: str | None, known_only: bool = False
+) -> None:
+    """Put the documents of a data set into an engine, with `known_only` none but new versions of
+    those it has, and say what changed."""
+    from tsgen.corpus.load import load
+    from tsgen.retrieve.collection import Collection, put_all, require_known
+
+    source = load(data, skip_bad=skip_bad)
+    with Collection.open(engine) as collection, progress():
+        if known_only:
+            require_known(collection, (document.id for document in source.documents()))
+        changed = put_all(collection, source.documents())
+        report_change(json, collection, added=changed.added, updated=changed.updated)
+    if skip_bad:
+        console.print(source.problems.summary())
+
+
+def report_change(json: str | None, collection: "Collection", **counts: int) -> None:
+    """Print how many documents were added, updated or removed, and how many there are."""
+    size, terms = len(collection), len(collection.generator.sets.vocabulary)
+    done = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+    results_console(json).print(
+        f"{done or 'nothing changed'}: {size:,} documents, {terms:,} terms in {collection.folder}"
+    )
+    figures = {"engine": str(collection.folder), **counts, "documents": size, "vocabulary": terms}
+    write_json(json, figures)
+
+
+VERBS = (add, update, remove, compact)

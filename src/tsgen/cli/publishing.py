@@ -1,0 +1,55 @@
+"""Write the tables of a measurement as JSON, Markdown and a plot, with how they were made."""
+
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from tsgen.artifact import write_beside
+from tsgen.cli.common import (
+    output,
+    write_json,
+)
+from tsgen.evaluate.reproduce import Reproduction
+from tsgen.evaluate.tables import Table, to_markdown, to_rich
+
+
+def made(**more: object) -> dict[str, str]:
+    """How the figures came about: the command, the date, and what else is told."""
+    told = {"command": shlex.join(["python", *sys.argv]), "date": date.today().isoformat()}
+    return told | {name: str(value) for name, value in more.items()}
+
+
+def publish(
+    path: Path, figures: Mapping[str, Any], *tables: Table, picture: str | None = None
+) -> None:
+    """Print the tables, and write `path`.json and, with the tables and the picture of that name,
+    `path`.md."""
+    for table in tables:
+        output.print(to_rich(table))
+    write_json(f"{path}.json", figures)
+    parts = [*map(to_markdown, tables), *([f"![{path.name}]({picture})\n"] if picture else [])]
+    with write_beside(path.with_name(f"{path.name}.md")) as beside:
+        beside.write_text("\n\n".join(parts), encoding="utf-8")
+
+
+def publish_experiment(
+    out: Path, name: str, data: str, found: Reproduction, options: Mapping[str, Any]
+) -> Path:
+    """Print what an experiment found, and write it to `out` as NAME-FORM-DATA.json, .md and, if
+    there is anything to draw, .png. The command is told as it would be given anywhere: with the
+    data set's name in place of its folder. Returns the path without a suffix."""
+    path = out / f"{Path(name).stem}-{options['form']}-{data}"
+    words = ["tsgen", "reproduce", Path(name).stem, "--data", data]
+    words += [w for key, value in options.items() if value for w in (f"--{key}", str(value))]
+    notes = {"command": shlex.join(words), "date": date.today().isoformat()}
+    notes |= {"seed": str(options["seed"])}
+    tables = [replace(table, notes={**table.notes, **notes}) for table in found.tables]
+    picture = f"{path.name}.png" if found.series else None
+    if picture is not None:
+        found.plot(out / picture, found.tables[0].caption)
+    publish(path, dict(found.figures) | notes, *tables, picture=picture)
+    return path

@@ -1,0 +1,249 @@
+"""A folder of text files: each is a document, its path the id.
+
+Files in folders inside it are read, too. Left out are hidden files and folders, and folders that
+tsgen wrote: an engine may stand among its documents.
+"""
+
+import html
+import os
+import re
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from tsgen.artifact import MANIFEST, hash_file, hash_strings, read_manifest
+from tsgen.corpus.sources import BadRecord, Layout, Source, all_lines, check_decoded, decode
+from tsgen.corpus.tables import Columns
+from tsgen.errors import ArtifactError, DataError
+from tsgen.records import Document
+
+# Markdown as plain text: where its first heading is, and its words without the marks.
+
+_FENCE = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)",
+    re.M | re.S,
+)
+_COMMENT = re.compile(r"<!--(?:[^<]|<(?!!--))*?-->")  # never over another one
+_HEADING = re.compile(
+    r"^ {0,3}#{1,6}[ \t]+(?P<marked>[^\s#].*?)(?:[ \t]+#+)?[ \t]*$"
+    r"|(?:\A|^[ \t]*\n)(?P<underlined>[^\n]*\S)[ \t]*\n(?:={3,}|-{3,})[ \t]*$",
+    re.M,
+)
+_MD_TARGET = r"\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
+_INLINE = re.compile(
+    r"(?P<ticks>`+)(?!`)(?P<code>[^\n]{1,1000}?)(?<!`)(?P=ticks)(?!`)"
+    rf"|{_COMMENT.pattern}|<(?P<hidden>script|style)\b(?:[^<]|<(?!/?(?P=hidden)))*</(?P=hidden)>"
+    rf"|\[!\[(?P<image>[^\[\]]*)\]{_MD_TARGET}\]{_MD_TARGET}"
+    r"|!?\[\[(?:[^\[\]|]*\|)?(?P<wiki>[^\[\]|]+)\]\]"
+    rf"|!?\[(?P<link>[^\[\]]*)\](?:{_MD_TARGET}|\[[^\[\]]*\])"
+    r"|<(?P<address>[a-z]+://[^\s<>]+|[^\s<>@]+@[^\s<>@]+)>"
+    r"|</?(?:a|b|code|em|i|kbd|span|strong|sub|sup)\b[^<>]*>"  # inside of words, too
+    r"|(?P<tag></?[a-z!][^<>]*>)",
+    re.I,
+)
+_DEFINITION = re.compile(r"^ {0,3}\[[^\[\]^][^\[\]]*\]:[ \t]*\S[^\n]*$", re.M)
+_MD_RULE = re.compile(r"^[ \t|:]*(?:[-=_*][ \t|:]*){3,}$", re.M)
+_LINE_MARKS = re.compile(r"^ {0,3}(?:>[ \t]?)*(?:#{1,6}[ \t]+)?", re.M)
+_MD_EMPHASIS = re.compile(
+    r"(?<!\w)(?P<mark>\*{1,3}|_{1,3})(?=\S)(?P<text>[^\n]{1,300}?)(?<=\S)(?P=mark)(?!\w)"
+)
+_ASIDE = re.compile("\ufdd0([0-9]+)\ufdd1")  # a number between characters that no text has
+
+
+class Heading(NamedTuple):
+    """A heading's words, and where in the text it stands."""
+
+    title: str
+    start: int
+    end: int
+
+
+def first_heading(text: str) -> Heading | None:
+    """The first heading, `# so` or underlined, that is not in fenced code or a comment."""
+    for hidden in (_FENCE, _COMMENT):
+        text = hidden.sub(lambda found: " " * len(found[0]), text)
+    found = _HEADING.search(text)
+    if found is None:
+        return None
+    return Heading(
+        clean_markdown(found["marked"] or found["underlined"]), found.start(), found.end()
+    )
+
+
+def clean_markdown(text: str) -> str:
+    """The text without marks and HTML tags; links are their text, code stays as it is."""
+    parts, end = [], 0
+    for fenced in _FENCE.finditer(text):
+        parts += [_prose(text[end : fenced.start()]), fenced["code"]]
+        end = fenced.end()
+    return "".join([*parts, _prose(text[end:])]).strip()
+
+
+def _prose(text: str) -> str:
+    """Text without fenced code in it. What stands in `ticks` is put aside while marks go."""
+    kept: list[str] = []
+
+    def inline(found: re.Match[str]) -> str:
+        if found["code"] is not None:
+            kept.append(found["code"])
+            return f"\ufdd0{len(kept) - 1}\ufdd1"
+        if found["tag"] is not None:
+            return " "
+        names = ("image", "wiki", "link", "address")
+        return next((found[name] for name in names if found[name] is not None), "").replace("`", "")
+
+    text = _INLINE.sub(inline, _DEFINITION.sub("", _ASIDE.sub("", text)))
+    text = _MD_EMPHASIS.sub(r"\g<text>", _LINE_MARKS.sub("", _MD_RULE.sub("", text)))
+    return _ASIDE.sub(lambda found: kept[int(found[1])], html.unescape(text))
+
+
+# reStructuredText as plain text: where its title is, and its words without the marks.
+
+_LINE = r"(?P<{}>[=\-~^\"'`*+#:.<>_])(?P={}){{2,}}[ \t]*"
+_RST_TITLE = re.compile(
+    rf"(?:\A|^[ \t]*\n)(?:{_LINE.format('over', 'over')}\n)?"
+    rf"[ \t]*(?P<title>[^\n]*\S)[ \t]*\n{_LINE.format('under', 'under')}$",
+    re.M,
+)
+_RST_RULE = re.compile(r"^[ \t]*([=\-~^\"'`*+#:.<>_])\1{2,}[ \t]*$\n?", re.M)
+_RST_TARGET = re.compile(r"^[ \t]*\.\. (?:_[^\n]*:|\[)[^\n]*$\n?", re.M)
+_DIRECTIVE = re.compile(r"^([ \t]*)\.\. (?:\|[^|\n]+\| )?[\w:.+-]+::[ \t]*", re.M)
+_LINK = re.compile(r"(?::[\w:.+-]+:)?(`{1,2})(?P<text>[^`]+?)(?:\s*<[^<>`]+>)?\1_{0,2}(?!\w)")
+_RST_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*])")
+
+
+def first_title(text: str) -> Heading | None:
+    """The first underlined line, perhaps with a line over it, too."""
+    found = _RST_TITLE.search(text)
+    return found and Heading(clean_rst(found["title"]), found.start(), found.end())
+
+
+def clean_rst(text: str) -> str:
+    """The text without marks; links and roles are their text, directives their argument."""
+    for mark in (_RST_RULE, _RST_TARGET):
+        text = mark.sub("", text)
+    text = _LINK.sub(r"\g<text>", _DIRECTIVE.sub(r"\1", text))
+    return _RST_EMPHASIS.sub(r"\2", text).strip()
+
+
+# A text file as a title and a text, by the marks of its kind.
+
+SUFFIXES = (".md", ".markdown", ".txt", ".rst")
+_FRONT_MATTER = re.compile(
+    r"(?P<line>---|\+\+\+)[ \t]*\n(?=\s*[\w-]+[ \t]*[:=])(?P<fields>.*?\n)"
+    r"(?:(?P=line)|\.\.\.)[ \t]*(?:\n|\Z)",
+    re.S,
+)
+_TITLE = re.compile(r"^title[ \t]*[:=][ \t]*(?P<value>.*?)[ \t]*$", re.M)
+_BLOCKS = (">", ">-", "|", "|-")  # YAML's marks of a value on the next lines
+
+
+class TextFile(NamedTuple):
+    """What a file says, without the marks."""
+
+    title: str
+    text: str
+
+
+def parse(text: str, stem: str, suffix: str) -> TextFile:
+    """The title is that of the front matter, else the first heading, else made from the file's
+    name; the text is all the rest. Of plain text only the beginning can be a heading."""
+    fields, text = _front_matter(text.replace("\r\n", "\n"))
+    heading = first_title(text) if suffix == ".rst" else first_heading(text)
+    if heading and suffix == ".txt" and text[: heading.start].strip():
+        heading = None
+    title = _field_title(fields)
+    if not title and heading:
+        title, text = heading.title, f"{text[: heading.start]}\n{text[heading.end :]}"
+    return TextFile(title or readable(stem), _clean(text, suffix))
+
+
+def readable(stem: str) -> str:
+    """A file's name as words: `getting-started_2` → `getting started 2`."""
+    return " ".join(re.split(r"[\s._-]+", stem)).strip() or stem
+
+
+def _front_matter(text: str) -> tuple[str, str]:
+    """The fields between two lines `---` (YAML) or `+++` (TOML) at the start, and the rest."""
+    found = _FRONT_MATTER.match(text)
+    return (found["fields"], text[found.end() :]) if found else ("", text)
+
+
+def _field_title(fields: str) -> str:
+    found = _TITLE.search(fields)
+    value = found["value"] if found else ""
+    if value[:1] in ("'", '"') and value[-1:] == value[:1]:
+        return value[1:-1].strip()
+    return "" if value in _BLOCKS else value
+
+
+def _clean(text: str, suffix: str) -> str:
+    if suffix == ".txt":
+        return text.strip()
+    cleaned = clean_rst(text) if suffix == ".rst" else clean_markdown(text)
+    return re.sub(r"[ \t]*\n(?:[ \t]*\n)+", "\n\n", cleaned)
+
+
+LOOKS_LIKE = f"text files, {', '.join(SUFFIXES)}, also in folders inside it"
+
+
+def text_folder(folder: Path, columns: Columns | None) -> Layout | None:
+    """The source of a folder that has a text file."""
+    if not text_files(folder):
+        return None
+    if columns is not None:
+        raise DataError(f"{folder}: text files have no columns; leave the option out.")
+    return Layout(
+        Source(
+            name=str(folder),
+            raw=lambda: enumerate(text_files(folder).items(), 1),
+            make=_document,
+            digest=partial(_digest, folder),
+        )
+    )
+
+
+def text_files(folder: Path) -> dict[str, Path]:
+    """All text files below a folder by their relative paths, in the order of these."""
+    found = {}
+    for where, inside, names in os.walk(folder):
+        inside[:] = [name for name in inside if _is_read(Path(where, name))]
+        for path in (Path(where, name) for name in names if not name.startswith(".")):
+            if path.suffix.lower() in SUFFIXES and path.is_file():
+                found[path.relative_to(folder).as_posix()] = path
+    return dict(sorted(found.items()))
+
+
+def _is_read(folder: Path) -> bool:
+    if folder.name.startswith("."):
+        return False
+    try:
+        return not ((folder / MANIFEST).is_file() and read_manifest(folder))
+    except ArtifactError:
+        return True  # a manifest of something else
+
+
+def _document(named: tuple[str, Path]) -> Document:
+    name, path = named
+    try:
+        check_decoded(name)
+    except BadRecord as bad:
+        raise BadRecord(bad.kind, f"in the name of a file, {bad}") from None
+    title, text = parse(_text(path), path.stem, path.suffix.lower())
+    return Document(name, text, title)
+
+
+def _text(path: Path) -> str:
+    lines = []
+    for number, line in enumerate(all_lines(path), 1):
+        try:
+            lines.append(decode(line))
+        except BadRecord as bad:
+            raise BadRecord(bad.kind, str(bad), (str(path), number)) from None
+    return "".join(lines)
+
+
+def _digest(folder: Path) -> str:
+    """A hash of all names and contents."""
+    files = text_files(folder).items()
+    return hash_strings(*(part for name, path in files for part in (ascii(name), hash_file(path))))

@@ -1,0 +1,185 @@
+"""The stage that gives every document of a data set its term set."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from tsgen.arrays import save_array
+from tsgen.artifact import open_artifact, stage, stage_key
+from tsgen.config import StageConfig
+from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs
+from tsgen.docids.term_set import TermSets
+from tsgen.progress import show
+from tsgen.settings import ASKED, TermsConfig, WordsConfig
+from tsgen.terms.selection import Candidates, Selection, asked_n, rank, select
+from tsgen.terms.weighing import Weighed, remove_pieces, weigh_corpus
+from tsgen.terms.weights import TERM_WEIGHTS, Weights, WeightsKind, Workspace
+from tsgen.terms.words import Splitter
+
+KIND = "term-sets"
+FACTS = "selection.json"
+KEPT = "weights"  # what weighs a document that comes later
+FIRST = "doc_first"  # [D] the first document with the same set: the duplicates
+
+
+class _WeighedStage(StageConfig):
+    weights: str
+    words: WordsConfig
+    options: dict[str, Any]
+
+
+def terms_config(settings: Mapping[str, Mapping[str, Any]]) -> TermsConfig:
+    """From the tables of a settings file: [terms], and the table of the weights it chooses."""
+    terms = dict(settings.get("terms", {}))
+    kind = TERM_WEIGHTS.get(str(terms.get("weights", TermsConfig().weights)))
+    terms.setdefault("options", settings.get(kind.table or kind.name, {}))
+    return TermsConfig.from_mapping(terms, source="[terms]")
+
+
+def with_all_options(config: TermsConfig) -> TermsConfig:
+    """With every setting of the chosen weights, those by default too."""
+    _, options = _kind(config)
+    return config.model_copy(update={"options": options.model_dump(mode="json")})
+
+
+def select_terms(
+    data: DataSet, config: TermsConfig, out: Path, seed: int = 0, cache: Path | None = None
+) -> TermSets:
+    """Weigh every word, select T(D) for every document, write them to `out` and open it.
+
+    The same inputs skip the work; an interrupted run goes on after its last finished piece. What
+    is trained for the weights is kept in `cache`, by default the usual place for this data set.
+    """
+    resolved = with_all_options(config)
+
+    def work(folder: Path) -> None:
+        weights = build_weights(data, config, seed, cache)
+        slow = TERM_WEIGHTS.get(config.weights).trains
+        pieces = _weighed(data, resolved, weights, seed, cache) if slow else folder
+        weighed = weigh(data, weights, pieces)
+        splitter = Splitter(config.words)
+        candidates = rank(weighed, splitter.key)
+        (folder / KEPT).mkdir(exist_ok=True)
+        weights.save(folder / KEPT)
+        n = config.n if isinstance(config.n, int) else None  # auto
+        if config.n == ASKED:
+            n = asked_n(data, candidates, splitter)
+        selection = select(candidates, n)
+        _write(term_sets(candidates, selection, config.words), selection, folder)
+        remove_pieces(folder)
+
+    inputs = terms_inputs(data, config)
+    stage(out, work, kind=KIND, config=resolved, inputs=inputs, seed=seed, keep_pieces=True)
+    return TermSets.load(out)
+
+
+def terms_inputs(data: DataSet, config: TermsConfig) -> dict[str, str]:
+    """Hashes of what the term sets depend on: judgments only if their weights or N are learned."""
+    splits = ["train"] if config.n == ASKED else []
+    if TERM_WEIGHTS.get(config.weights).trains:
+        splits = ["train", "dev"]
+    return {"documents": data.fingerprint} | judged_inputs(data, *splits)
+
+
+def terms_folder(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> Path:
+    """Where in `cache` term sets are kept; all engines with the same ones share them."""
+    key = stage_key("terms", config.model_dump(mode="json"), terms_inputs(data, config), seed)
+    return cache / f"terms-{key[:12]}"
+
+
+def build_weights(
+    data: DataSet, config: TermsConfig, seed: int = 0, cache: Path | None = None
+) -> Weights:
+    """The weights that the settings name, counted or trained on this data set."""
+    kind, options = _kind(config)
+    workspace = Workspace(seed, cache or cache_folder_of(data))
+    return kind.build(data, Splitter(config.words), options, workspace)
+
+
+def _weighed(
+    data: DataSet, config: TermsConfig, weights: Weights, seed: int, cache: Path | None
+) -> Path:
+    """The folder in the cache with all documents weighed, before N comes in: reading them with a
+    language model takes as long as training it, so term sets of every N share that."""
+    settings = _WeighedStage(weights=config.weights, words=config.words, options=config.options)
+    inputs = terms_inputs(data, config)
+    key = stage_key("weighed", settings.model_dump(mode="json"), inputs, seed)
+    folder = (cache or cache_folder_of(data)) / f"weighed-{key[:12]}"
+
+    def work(partial: Path) -> None:
+        weigh(data, weights, partial)
+
+    stage(folder, work, kind="weighed", config=settings, inputs=inputs, seed=seed, keep_pieces=True)
+    return folder
+
+
+def weigh(data: DataSet, weights: Weights, folder: Path) -> Weighed:
+    """Every document's words with their weights; `folder` keeps finished pieces."""
+    size = sum(1 for _ in data.documents())
+
+    def watch(documents: int) -> None:
+        show("weighing documents", documents, size)
+
+    return weigh_corpus(data.documents(), weights, folder, watch)
+
+
+def keep_weights(
+    data: DataSet, config: TermsConfig, terms: Path, folder: Path, seed: int, cache: Path
+) -> None:
+    """Make `folder` with what gives a new document its terms as those in the folder `terms` were
+    chosen. Sets that were written before this was kept have it made again."""
+    if (terms / KEPT).is_dir():
+        shutil.copytree(terms / KEPT, folder, dirs_exist_ok=True)
+    else:
+        folder.mkdir(exist_ok=True)
+        build_weights(data, config, seed, cache).save(folder)
+    shutil.copyfile(terms / FACTS, folder / FACTS)
+
+
+def kept_weights(folder: Path, config: TermsConfig) -> tuple[Weights, int]:
+    """What `keep_weights` wrote: the weights, and N."""
+    kind, options = _kind(config)
+    return kind.load(folder, Splitter(config.words), options), summary(folder)["n"]
+
+
+def term_sets(
+    candidates: Candidates, selection: Selection, words: WordsConfig | None = None
+) -> TermSets:
+    """What was selected, with the postings."""
+    chosen = selection.offsets, selection.terms, selection.weights
+    return TermSets.build(candidates.document_ids, candidates.spellings, *chosen, words)
+
+
+def open_term_sets(folder: Path) -> TermSets:
+    """The term sets of a folder that `select_terms` wrote, its files checked."""
+    open_artifact(folder, KIND)
+    return TermSets.load(folder)
+
+
+def summary(folder: Path) -> dict[str, int]:
+    """What selection counted: documents, N, vocabulary, documents moved, and duplicates."""
+    facts: dict[str, int] = orjson.loads((folder / FACTS).read_bytes())
+    return facts
+
+
+def _kind(config: TermsConfig) -> tuple[WeightsKind, StageConfig]:
+    kind = TERM_WEIGHTS.get(config.weights)
+    return kind, kind.config.from_mapping(config.options, source=f"settings of {kind.name!r}")
+
+
+def _write(sets: TermSets, selection: Selection, folder: Path) -> None:
+    sets.save(folder)
+    save_array(folder, FIRST, selection.first)
+    members = np.bincount(selection.first)  # of the documents with one set, at the first of them
+    facts = {
+        "documents": len(sets),
+        "n": selection.n,
+        "vocabulary": len(sets.vocabulary),
+        "moved": selection.moved,
+        "duplicates": int(members[members > 1].sum()),
+    }
+    (folder / FACTS).write_bytes(orjson.dumps(facts))

@@ -1,0 +1,75 @@
+"""Hits as plain values, the same on the command line and over HTTP."""
+
+import re
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from typing import Any
+
+from tsgen.records import Document, Hit
+from tsgen.terms.words import Splitter
+
+# What to show of a hit: the stretch of its text with most of the query's words, marked.
+
+Spans = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A text, and the spans of it (start, end) that are words of the query."""
+
+    text: str
+    spans: Spans
+
+
+def query_keys(query: str, splitter: Splitter) -> frozenset[str]:
+    """The stems of a query's words."""
+    return frozenset(splitter.keys(query))
+
+
+def mark(text: str, keys: Set[str], splitter: Splitter) -> Marked:
+    """The whole text with the words of these stems marked."""
+    words = splitter.split(text)
+    return Marked(text, tuple((w.start, w.end) for w in words if splitter.key(w.text) in keys))
+
+
+def snippet(text: str, keys: Set[str], splitter: Splitter, width: int = 160) -> Marked:
+    """About `width` characters of a text: those with the most different words of the query, the
+    first such stretch, on one line; cut between words."""
+    text = re.sub(r"\s*\n\s*", " ", text)
+    words = splitter.split(text)
+    wanted = [(w.start, w.end, key) for w in words if (key := splitter.key(w.text)) in keys]
+    starts = [0, *(start for start, _, _ in wanted)]
+
+    def matches(start: int) -> int:
+        return len({key for s, e, key in wanted if start <= s and e <= start + width})
+
+    best = max(starts, key=matches)  # the first of equals
+    start = max(0, min(best - width // 4, len(text) - width))
+    if matches(start) < matches(best):
+        start = best
+    start = text.rfind(" ", 0, start + 1) + 1 if start else 0
+    end = len(text) if len(text) <= start + width else text.rfind(" ", start, start + width + 1)
+    end = start + width if end <= start else end
+    before, after = "… " * (start > 0), " …" * (end < len(text))
+    return mark(before + text[start:end] + after, keys, splitter)
+
+
+def hits_json(
+    query: str,
+    read_as: str,
+    answers: Iterable[tuple[Hit, Document]],
+    splitter: Splitter,
+    explain: bool = True,
+) -> dict[str, Any]:
+    """A query, how it was read where that differs, and its hits with titles and snippets of their
+    documents; `explain` adds reasons."""
+    keys = query_keys(read_as, splitter)
+    rows = []
+    for hit, document in answers:
+        row: dict[str, Any] = {"document": hit.document_id, "score": hit.score}
+        row |= {"confidence": hit.confidence} if hit.confidence is not None else {}
+        row |= {"title": document.title, "snippet": snippet(document.text, keys, splitter).text}
+        row |= {"metadata": document.metadata} if document.metadata else {}
+        rows.append(row | ({"reason": hit.reason} if explain else {}))
+    read = {"read_as": read_as} if read_as != query else {}
+    return {"query": query, **read, "hits": rows}

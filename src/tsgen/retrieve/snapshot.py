@@ -1,0 +1,407 @@
+"""An engine at one moment: its generator and its documents as of the last change, and their search.
+
+A `Reader` merges the engine's base with what was added and removed since into one `Snapshot`. A
+compaction writes a snapshot as the engine's new base.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from tsgen.artifact import forget, stage
+from tsgen.config import StageConfig
+from tsgen.constrain.constraint import Int32, Ragged
+from tsgen.decode.hypotheses import Found, as_hits
+from tsgen.decode.search import search
+from tsgen.docids.term_set import Merger, Row
+from tsgen.errors import ArtifactError, DataError, TsgenError, UnknownDocumentError, require_several
+from tsgen.model.generator import Generator, Grower, kept_terms, load_with_terms
+from tsgen.model.vocabulary import whole_words
+from tsgen.records import NO_METADATA, Document, Hit
+from tsgen.retrieve.filters import parse
+from tsgen.retrieve.storage import (
+    BASE,
+    FILTERS,
+    TERMS,
+    Added,
+    Base,
+    Bases,
+    State,
+    Store,
+    base_files,
+    base_folder,
+    write_base,
+)
+from tsgen.settings import DecodeConfig, EngineConfig
+from tsgen.terms.words import Lexicon
+
+MODEL = "model"
+"""The folder, in an engine's folder, with the files of its backbone."""
+
+# The documents at one moment: those of the base that are still there, then those that were added
+# since, by number.
+
+
+class NumberedDocuments:
+    """Documents by number, in the order of the term sets; texts are read when asked for."""
+
+    def __init__(
+        self,
+        base: Base,
+        kept: NDArray[np.integer] | None = None,
+        added: Sequence[Added] = (),
+        store: Store | None = None,
+    ) -> None:
+        """`kept` are the numbers in the base of its documents that are still there, ascending;
+        `added` documents have their texts in the store."""
+        self.base, self.added = base, added
+        self.kept = np.arange(len(base.documents)) if kept is None else kept
+        self._store = store
+        self._matches: dict[str, NDArray[np.int32]] = {}
+
+    def __len__(self) -> int:
+        return len(self.kept) + len(self.added)
+
+    def __getitem__(self, number: int) -> Document:
+        if number < len(self.kept):
+            return self.base.documents[int(self.kept[number])]
+        one = self.added[number - len(self.kept)]
+        found = self._store.document(one.sequence) if self._store else None
+        if found is None:
+            raise DataError(
+                f"{one.id!r}: the collection was compacted since it was opened, and this document "
+                "is elsewhere or gone. Open the engine again."
+            )
+        return found
+
+    def __iter__(self) -> Iterator[Document]:
+        return (self[number] for number in range(len(self)))
+
+    def number(self, document_id: str) -> int | None:
+        """The number of a document, or None if it is not there."""
+        if document_id in self._added_numbers:
+            return self._added_numbers[document_id]
+        number = self.base.numbers.get(document_id)
+        if number is None:
+            return None
+        place = int(np.searchsorted(self.kept, number))
+        return place if place < len(self.kept) and self.kept[place] == number else None
+
+    def matching(self, where: str) -> NDArray[np.int32]:
+        """The numbers of the documents whose metadata passes a filter, ascending."""
+        found = self._matches.get(where)
+        if found is None:
+            passes = parse(where)
+            own = np.array([passes(_metadata(one)) for one in self.added], np.bool_)
+            both = np.concatenate([self.base.matching(where)[self.kept], own])
+            found = np.flatnonzero(both).astype(np.int32)
+            if len(self._matches) < FILTERS:
+                self._matches[where] = found
+        return found
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The words of all documents; of those that were added since, their terms."""
+        return self.base.lexicon.with_words(term for one in self.added for term in one.terms)
+
+    @cached_property
+    def _added_numbers(self) -> dict[str, int]:
+        return {one.id: i for i, one in enumerate(self.added, len(self.kept))}
+
+
+def _metadata(one: Added) -> dict[str, object]:
+    return dict(NO_METADATA) if one.metadata is None else orjson.loads(one.metadata)
+
+
+UNCHANGED = State(0, 0)
+ATTEMPTS = 5  # at opening a base, which a compaction may be replacing
+
+
+# Searching among some of the documents: Y starts from these, so nothing else can be found.
+
+WIDER = 4  # times as many beams where too few documents were found
+WIDEST = 1024
+
+
+def search_among(
+    generator: Generator, queries: Sequence[str], k: int, decode: DecodeConfig, documents: Int32
+) -> list[list[Found]]:
+    """At most `k` of these documents (ascending numbers) for each query, best first.
+
+    A beam that found fewer although there are more is widened, until there are k or all.
+    """
+    if not len(documents):
+        return [[] for _ in queries]
+    pool, wanted = pool_of(documents), min(k, len(documents))
+    backbone, constraint = generator.backbone, generator.constraint
+    found = search(backbone, constraint, queries, k, decode, pool)
+    short = [i for i, hits in enumerate(found) if len(hits) < wanted]
+    while short and (wider := widened(decode)) is not None:
+        decode = wider
+        again = search(backbone, constraint, [queries[i] for i in short], k, decode, pool)
+        for i, hits in zip(short, again, strict=True):
+            found[i] = hits
+        short = [i for i in short if len(found[i]) < wanted]
+    return found
+
+
+def pool_of(documents: Int32) -> Ragged:
+    """These documents for every query."""
+    return Ragged(np.array([0, len(documents)]), documents)
+
+
+def widened(decode: DecodeConfig) -> DecodeConfig | None:
+    """The same settings with the next wider beam; None if there is none."""
+    if decode.beam >= WIDEST:
+        return None
+    return decode.with_beam(min(WIDER * decode.beam, WIDEST))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An engine at one moment: its parts belong together, whatever changes meanwhile.
+
+    `last` is the number of the last document that was added.
+    """
+
+    generator: Generator
+    config: EngineConfig
+    documents: NumberedDocuments
+    state: State = UNCHANGED
+    last: int = 0
+
+    def search(
+        self, queries: Sequence[str], k: int = 10, beam: int | None = None, where: str | None = None
+    ) -> list[list[Hit]]:
+        """Find at most `k` documents for each query, best first, each with its reason."""
+        require_several(queries)
+        sets, decode = self.generator.sets, self.config.decode.with_beam(beam)
+        read = [self.correct_query(query) for query in queries]
+        if where is not None:
+            among = self.documents.matching(where)
+            found = search_among(self.generator, read, k, decode, among)
+        else:
+            found = search(self.generator.backbone, self.generator.constraint, read, k, decode)
+        return [as_hits(one, sets.documents, sets.vocabulary) for one in found]
+
+    def correct_query(self, query: str) -> str:
+        """The query as the model is given it: with `search.correct`, misspelt words corrected; a
+        word that its tokenizer has whole is not misspelt."""
+        if not self.config.search.correct:
+            return query
+        known = whole_words(self.generator.backbone.tokenizer)
+        return self.documents.lexicon.correct(query, known)
+
+    def document(self, document_id: str) -> Document:
+        """The document with an id; `UnknownDocumentError` if there is none."""
+        return self.documents[self.number(document_id)]
+
+    def number(self, document_id: str) -> int:
+        """The number of a document in the term sets; `UnknownDocumentError` if there is none."""
+        number = self.documents.number(document_id)
+        if number is None:
+            raise UnknownDocumentError(
+                f"{document_id!r}: no such document; expected an id of this engine's. `tsgen "
+                "search` prints the ids of what it finds."
+            )
+        return number
+
+
+class Reader:
+    """Follows the changes of one engine's folder, whoever makes them. For one thread at a time."""
+
+    def __init__(self, folder: Path, config: EngineConfig, bases: Bases | None = None) -> None:
+        self._folder, self._config = folder, config
+        self._bases = bases or Bases(folder)
+        self._store = Store.open(folder)
+        self._grower: Grower | None = None
+        self._changing: _Changing | None = None
+        self._snapshot: Snapshot | None = None
+
+    def close(self) -> None:
+        """Give the store back."""
+        if self._store is not None:
+            self._store.close()
+
+    def read(self) -> Snapshot:
+        """The collection as it is now; the last snapshot if nothing changed since."""
+        for _ in range(ATTEMPTS):
+            state = self._state()
+            if self._snapshot is not None and self._snapshot.state == state:
+                return self._snapshot
+            try:
+                changing = self._on_base(state.base)
+            except ArtifactError:
+                if self._state().base == state.base:
+                    raise
+                continue
+            found = changing.read(self._store)
+            if found.state.base == state.base:
+                self._snapshot = found
+                return found
+        raise ArtifactError(f"{self._folder}: compacted again and again while it is opened.")
+
+    def _state(self) -> State:
+        self._store = self._store or Store.open(self._folder)
+        return UNCHANGED if self._store is None else self._store.state()
+
+    def _on_base(self, number: int) -> "_Changing":
+        if self._changing is None or self._changing.number != number:
+            base = self._bases(number)
+            self._changing = _Changing(number, base, self._config, *self._generator(number, base))
+        return self._changing
+
+    def _generator(self, number: int, base: Base) -> tuple[Generator, Grower]:
+        """For a base: the model that is already there, or that of the folder."""
+        if self._grower is not None and self._changing is not None:
+            before = self._changing.generator
+            kept = kept_terms(before.sets, base.sets)
+            return self._grower.grow(before, base.sets, kept), self._grower
+        load = load_with_terms if number else Generator.load  # the first base's terms are in it
+        generator = load(self._folder / MODEL, base.sets, self._config.model.query_tokens)
+        self._grower = Grower(generator.backbone)
+        return generator, self._grower
+
+
+class _Changing:
+    """One base and what has changed since, as far as it was read."""
+
+    def __init__(
+        self,
+        number: int,
+        base: Base,
+        config: EngineConfig,
+        generator: Generator,
+        grower: Grower,
+    ) -> None:
+        self.number, self.generator, self._config = number, generator, config
+        self._base, self._grower = base, grower
+        self._merger = Merger(base.sets)
+        self._merged = self._merger.base()
+        self._rows: dict[int, tuple[Added, Row]] = {}  # by sequence, ascending
+
+    def read(self, store: Store | None) -> Snapshot:
+        """Take in what changed since the last time."""
+        if store is None:
+            return self._snapshot(NumberedDocuments(self._base))
+        with store.reading():
+            state, sequences, removed = store.state(), store.sequences(), store.removed()
+            new, last = store.added(max(self._rows, default=0)), store.last()
+        if state.base != self.number:
+            return self._snapshot(NumberedDocuments(self._base), state)
+        for one in new:
+            self._rows[one.sequence] = one, self._row(one)
+        self._rows = {number: self._rows[number] for number in sequences.tolist()}
+        there = np.ones(len(self._base.documents), np.bool_)
+        there[removed] = False
+        kept = np.flatnonzero(there)
+        self._merge(kept)
+        added = [one for one, _ in self._rows.values()]
+        documents = NumberedDocuments(self._base, kept, added, store)
+        return self._snapshot(documents, state, last)
+
+    def _snapshot(
+        self, documents: NumberedDocuments, state: State = UNCHANGED, last: int = 0
+    ) -> Snapshot:
+        return Snapshot(self.generator, self._config, documents, state, last)
+
+    def _row(self, one: Added) -> Row:
+        return Row(one.id, self._merger.numbers(one.terms), one.weights)
+
+    def _merge(self, kept: NDArray[np.int64]) -> None:
+        merged = self._merger.merge(kept, [row for _, row in self._rows.values()])
+        terms = merged.kept(self._merged)
+        self.generator = self._grower.grow(self.generator, merged.sets, terms)
+        self._merged = merged
+
+
+# Compaction: a new base with all changes in it.
+#
+# The new base is written beside the old one, whole and on disk, while searches and changes go on.
+# One transaction then names it in the store and forgets the changes that it holds; what changed
+# while it was written stays. A kill before that transaction leaves the old base, after it the new
+# one.
+
+BASE_KIND = "base"
+
+
+def compact(folder: Path, now: Snapshot) -> None:
+    """Give the engine in `folder` the base that a snapshot of it, just read, is of."""
+    store = Store.open(folder)
+    if store is None:
+        return
+    try:
+        if now.documents.added or len(now.documents.kept) < len(now.documents.base.documents):
+            _compact(folder, now, store)
+        else:
+            with store.writing():
+                store.erase()
+    finally:
+        store.close()
+
+
+def _compact(folder: Path, now: Snapshot, store: Store) -> None:
+    number = now.state.change  # as no other state of the collection has
+    try:
+        _write(base_folder(folder, number), now)
+    except (TsgenError, OSError):
+        if store.state().base == now.state.base:
+            raise
+        return  # another process was faster, and took away what was read or written here
+    with store.writing():
+        if store.state().base != now.state.base:
+            return
+        gone = _gone_since(store, now)
+        store.rebase(number, now.last, gone, store.changed())
+    _remove_old(folder, number)
+    store.shrink()
+
+
+def _write(new: Path, now: Snapshot) -> None:
+    def work(partial: Path) -> None:
+        documents = now.documents  # their words as they are known now: no answer changes
+        write_base(partial, now.generator.sets, documents, documents.lexicon)
+
+    inputs = {"base": str(now.state.base), "change": str(now.state.change)}
+    stage(new, work, kind=BASE_KIND, config=StageConfig(), inputs=inputs)
+    _sync(new)
+
+
+def _gone_since(store: Store, now: Snapshot) -> list[int]:
+    """Of the snapshot's documents, by number, those that went while the base was written."""
+    numbers, ids = store.later(now.state.change, now.last)
+    places = np.searchsorted(now.documents.kept, numbers).tolist()
+    found = (now.documents.number(document_id) for document_id in ids)
+    return sorted({*places, *(number for number in found if number is not None)})
+
+
+def _remove_old(folder: Path, number: int) -> None:
+    """Remove what was written for earlier changes; open readers have their base's files mapped."""
+    for path in folder.iterdir():
+        written = re.match(rf"\.?{BASE}(\d+)", path.name)
+        if written is not None and int(written.group(1)) < number:
+            shutil.rmtree(path, ignore_errors=True)
+    forget(folder, base_files(folder))
+    shutil.rmtree(folder / TERMS, ignore_errors=True)
+
+
+def _sync(folder: Path) -> None:
+    """Make sure that a folder is on disk, and its name."""
+    for path in (*_files(folder), folder, folder.parent):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() or path.is_dir())

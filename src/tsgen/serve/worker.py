@@ -1,0 +1,250 @@
+"""What the endpoints share: the collection, and the threads that work on it."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any, Protocol, Self, TypeVar
+
+import torch
+
+from tsgen.records import Document, Hit
+from tsgen.serve.guard import Meters
+from tsgen.serve.http_errors import busy
+from tsgen.serve.limits import Limits
+from tsgen.terms.words import Splitter
+
+# One thread for work that would block the event loop, with a bounded number of jobs before it.
+
+T = TypeVar("T")
+
+
+class Lane:
+    """Does one thing after the other. A job whose client has gone is dropped if it still waits."""
+
+    def __init__(self, name: str, most: int, start: Callable[[], None] | None = None) -> None:
+        self._name, self._most, self._jobs = name, most, 0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=start)
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """What `function` returns, or a refusal if too many wait."""
+        if self._jobs >= self._most:
+            raise busy(self._name, self._most)
+        self._jobs += 1
+        try:
+            return await asyncio.wrap_future(self._thread.submit(function))
+        finally:
+            self._jobs -= 1
+
+    def close(self) -> None:
+        """Finish what was begun."""
+        self._thread.shutdown(wait=True)
+
+
+# The one thread that runs the model. Searches that wait at the same time are answered together.
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What must be equal for one call to answer several queries."""
+
+    k: int
+    beam: int | None = None
+    where: str | None = None
+    min_confidence: float | None = None
+
+
+Search = Callable[[Sequence[str], Ask], list[list[Hit]]]
+"""Answers some queries."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """A query (with what is asked of it), or anything else to be done."""
+
+    ask: Ask | None
+    work: Any
+    answer: "Future[Any]"
+
+
+class ModelThread:
+    """Takes the oldest that waits and, if that is a query, others that can be answered with it.
+
+    Nothing is held back to fill a batch: what came while the model was busy is the next one.
+    """
+
+    def __init__(self, search: Search, batch: int, most: int) -> None:
+        self._search, self._batch, self._most = search, batch, most
+        self._queue: deque[_Waiting] = deque()
+        self._change = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="model", daemon=True)
+        self._thread.start()
+
+    def search(self, queries: Sequence[str], ask: Ask) -> "list[Future[list[Hit]]]":
+        """Each query's hits, later; all queries are taken or none."""
+        return self._put([_Waiting(ask, query, Future()) for query in queries])
+
+    def call(self, function: Callable[[], T]) -> "Future[T]":
+        """What `function` returns, later: for whatever else needs the model."""
+        answer: Future[T] = Future()
+        self._put([_Waiting(None, function, answer)])
+        return answer
+
+    def waiting(self) -> int:
+        """How many wait now."""
+        return len(self._queue)
+
+    def alive(self) -> bool:
+        """Whether what comes will be answered."""
+        return self._thread.is_alive() and not self._closed
+
+    def close(self) -> None:
+        """Answer what waits, then end."""
+        with self._change:
+            self._closed = True
+            self._change.notify()
+        self._thread.join()
+
+    def _put(self, items: list[_Waiting]) -> list[Any]:
+        with self._change:
+            if self._closed or len(self._queue) + len(items) > self._most:
+                raise busy("queries", self._most)
+            self._queue.extend(items)
+            self._change.notify()
+        return [item.answer for item in items]
+
+    def _work(self) -> None:
+        while batch := self._take():
+            wanted = [item for item in batch if item.answer.set_running_or_notify_cancel()]
+            if wanted:
+                self._answer(wanted)
+
+    def _take(self) -> list[_Waiting]:
+        """The oldest and its like, in the order they came; nothing at the end."""
+        with self._change:
+            self._change.wait_for(lambda: self._queue or self._closed)
+            if not self._queue:
+                return []
+            ask, taken = self._queue[0].ask, list[_Waiting]()
+            room = self._batch if ask is not None else 1
+            rest = deque[_Waiting]()
+            for item in self._queue:
+                fits = len(taken) < room and item.ask == ask
+                (taken if fits else rest).append(item)
+            self._queue = rest
+            return taken
+
+    def _answer(self, batch: list[_Waiting]) -> None:
+        """If a batch fails, each of its queries is tried alone: only the one to blame fails."""
+        try:
+            answers = self._run(batch)
+        except BaseException as error:
+            if len(batch) == 1:
+                batch[0].answer.set_exception(error)
+            else:
+                for item in batch:
+                    self._answer([item])
+            return
+        for item, answer in zip(batch, answers, strict=True):
+            item.answer.set_result(answer)
+
+    def _run(self, batch: list[_Waiting]) -> list[Any]:
+        ask = batch[0].ask
+        return [batch[0].work()] if ask is None else self._search([i.work for i in batch], ask)
+
+
+class Changed(Protocol):
+    """How many documents a `put` added and replaced."""
+
+    @property
+    def added(self) -> int:
+        """New ones."""
+        ...
+
+
+class Living(Protocol):
+    """What is needed of a `Collection`."""
+
+    def search(
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        beam: int | None = None,
+        where: str | None = None,
+        min_confidence: float | None = None,
+    ) -> list[list[Hit]]:
+        """At most `k` hits for each query, none where it is not as sure."""
+        ...
+
+    def read(self, query: str) -> str:
+        """The query as the model is given it."""
+        ...
+
+    def document(self, document_id: str) -> Document:
+        """One document, or a `DataError`."""
+        ...
+
+    def put(self, documents: Sequence[Document]) -> Changed:
+        """Add or replace; durable on return."""
+        ...
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Remove; a `DataError` names unknown ids."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A collection at work."""
+
+    collection: Living
+    splitter: Splitter
+    limits: Limits
+    meters: Meters
+    model: ModelThread
+    reader: Lane  # documents and snippets; the splitter's stemmer is for one thread
+    writer: Lane  # changes, which may wait for another process that writes
+
+    @classmethod
+    def start(cls, collection: Living, splitter: Splitter, limits: Limits) -> Self:
+        """Start the threads."""
+        meters = Meters.new(lambda: len(collection), lambda: model.waiting())
+
+        def search(queries: Sequence[str], ask: Ask) -> list[list[Hit]]:
+            began = perf_counter()
+            hits = collection.search(queries, ask.k, ask.beam, ask.where, ask.min_confidence)
+            meters.batches.observe(len(queries))
+            meters.search_seconds.observe(perf_counter() - began)
+            return hits
+
+        model = ModelThread(search, limits.batch, limits.waiting)
+        model.call(partial(_use_cores, torch.get_num_threads()))
+        reader = Lane("readings", limits.connections)
+        return cls(
+            collection,
+            splitter,
+            limits,
+            meters,
+            model,
+            reader,
+            Lane("changes", limits.waiting, partial(_use_cores, 1)),
+        )
+
+    def close(self) -> None:
+        """Finish what was begun."""
+        for thread in (self.model, self.writer, self.reader):
+            thread.close()
+
+
+def _use_cores(number: int) -> None:
+    """In this thread. Two large teams of OpenMP threads would wait for each other, so changes take
+    one core. A thread that has not yet asked for its number takes the last that any thread set."""
+    torch.get_num_threads()
+    torch.set_num_threads(number)

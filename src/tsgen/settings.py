@@ -1,0 +1,606 @@
+"""Every option of an engine on one page: how term sets are chosen, how the model is trained, how a
+query is searched. Nothing here needs torch.
+
+`tsgen settings` prints this page with the values of a preset.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import Stemmer
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from tsgen.artifact import open_artifact
+from tsgen.config import StageConfig, unset
+from tsgen.errors import nearest
+
+MINI, MINI_FLAT = "mini", "mini-flat"
+SHIPPED = Path(__file__).parent / "shipped"
+
+MINILM = "minilm"
+"""The setting that means the MiniLM which pip brings."""
+AUTO, ASKED = "auto", "asked"  # N
+DOCT5QUERY = "castorini/doc2query-t5-base-msmarco"
+FREE = {"dropout", "query_tokens"}  # what may be set as one likes
+
+
+class WordsConfig(StageConfig):
+    """How a text becomes words."""
+
+    stop_words: Literal["english", "none"] = "english"
+    stem: str = "english"  # a Snowball language, or "none"
+    ngrams: int = Field(default=1, ge=1, le=5)
+
+    @field_validator("stem")
+    @classmethod
+    def _known_language(cls, value: str) -> str:
+        languages = ["none", *Stemmer.algorithms()]
+        if value not in languages:
+            raise ValueError(f"unknown stemmer {value!r}; {nearest(value, languages)}")
+        return value
+
+
+def _number_of_terms(n: Any) -> Any:
+    if n not in (AUTO, ASKED) and (not isinstance(n, int) or n < 1):
+        raise ValueError("expected a whole number of at least 1, auto or asked")
+    return n
+
+
+class TermsConfig(StageConfig):
+    """How T(D) is chosen."""
+
+    weights: str = "learned"  # or tfidf, title, random, control
+    # auto: the smallest N without collisions; asked: by what training queries ask for
+    n: Annotated[int | Literal["auto", "asked"], BeforeValidator(_number_of_terms)] = 12
+    words: WordsConfig = WordsConfig()
+    options: dict[str, Any] = Field(default_factory=dict)  # settings of the chosen weights
+
+
+class TfidfConfig(StageConfig):
+    """The shape of the formula. Its figures on development queries are in docs/guides/terms.md."""
+
+    title_weight: float = Field(default=4.0, ge=1)  # a word in the title counts as so many
+    k1: float = Field(default=3.0, ge=0)  # how soon repetition stops to count; 0: at once
+    lead: float = Field(default=0.0, ge=0)  # how much a late first occurrence costs; 0: nothing
+
+
+class WeigherConfig(StageConfig):
+    """The weigher's shape. The defaults are the paper's; presets trade them for time."""
+
+    encoder: str = MINILM  # or a hub name or folder of any BERT-like encoder
+    layers: int | None = Field(default=None, ge=1)  # only the encoder's first so many
+    window: int = Field(default=512, ge=8)  # tokens; longer documents take several
+    overlap: int = Field(default=64, ge=0)  # tokens that neighbouring windows share
+    query_window: int = Field(default=64, ge=8)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    prior: Literal["none", "bm25"] = "none"
+    selector: bool = False  # T(D) by an MLP of its own; the paper selects by the weights
+
+
+class WeigherTraining(StageConfig):
+    """How the weigher is trained. The defaults are the paper's; presets trade them for time."""
+
+    negatives: int = Field(default=7, ge=1)  # M
+    in_batch: bool = False
+    batch_size: int = Field(default=16, ge=1)
+    window: int = Field(default=512, ge=8)  # a document's first so many tokens are trained on
+    epochs: float = Field(default=3, ge=0)
+    learning_rate: float = Field(default=5e-5, gt=0)  # of the encoder
+    head_learning_rate: float = Field(default=1e-3, gt=0)  # of the MLP
+    selector_learning_rate: float = Field(default=1e-2, gt=0)
+    temperature: float = Field(default=1.0, gt=0)  # scores are divided by it; the paper's is 1
+    warm_up: float = Field(default=0.05, ge=0, le=1)  # share of all steps
+    freeze_embeddings: bool = False
+    validate_every: int = Field(default=200, ge=1)  # steps
+    validation_queries: int = Field(default=200, ge=1)
+    candidates: int = Field(default=16, ge=1)  # BM25's best that a validation query ranks
+    patience: int = Field(default=4, ge=1)  # validations without a better figure
+
+
+class LearnedConfig(StageConfig):
+    """A weigher's shape and its training."""
+
+    weigher: WeigherConfig = WeigherConfig()
+    training: WeigherTraining = WeigherTraining()
+
+    share: float = Field(1.0, gt=0, le=1, exclude_if=lambda share: share == 1)
+    """Of a selector in T(D); the rest is that of tf-idf (see `mixed`)."""
+
+
+def weigher_hash() -> str:
+    """The sha256 of the shipped weights: what is made with them depends on it."""
+    _, digest = open_artifact(SHIPPED / "weigher", "pre-trained-weigher").files[
+        "weigher.safetensors"
+    ]
+    return digest
+
+
+class PretrainedConfig(StageConfig):
+    """How much the weigher says beside tf-idf, and which weights it has."""
+
+    share: float = Field(default=0.25, gt=0, le=1)  # a
+    tfidf: TfidfConfig = TfidfConfig()
+    sha256: str = Field(default_factory=weigher_hash)
+
+
+class WritingConfig(StageConfig):
+    """Which writer, and how many queries it writes for a document."""
+
+    writer: str = "extractive"
+    n: int = Field(10, ge=1)
+    options: dict[str, Any] = Field(default_factory=dict)  # settings of the chosen writer
+
+
+class QueriesConfig(WritingConfig):
+    """What is written, and what of it is kept."""
+
+    keep_top: int | None = Field(None, ge=1)
+    """The round trip: a query stays if its document is among so many first ones; None: all stay."""
+
+    finder: Literal["bm25", "minilm"] = "bm25"
+    """The retriever of the round trip."""
+
+
+class ExtractiveConfig(StageConfig):
+    """How long queries are."""
+
+    words: int = Field(16, ge=1)  # of a sentence, the most; it is cut at its most telling words
+    keywords: int = Field(5, ge=1)  # of a bag, the most
+    heaviest: int = Field(12, ge=1)  # words of a document that bags are drawn from
+
+
+class DocT5QueryConfig(StageConfig):
+    """Which model, and how its words are drawn; the defaults are those of docT5query."""
+
+    model: str = DOCT5QUERY  # a hub name or a folder
+    document_tokens: int = Field(512, ge=1)
+    query_tokens: int = Field(64, ge=1)
+    top_k: int = Field(10, ge=0)  # 0: among all tokens
+    temperature: float = Field(1.0, gt=0)
+    batch_size: int = Field(8, ge=1)  # documents
+
+
+class LocalConfig(StageConfig):
+    """The writer's model, its training, and how its words are drawn."""
+
+    backbone: str = MINI  # or a packaged model, a hub name, a folder
+    encoder: str = MINILM  # of `mini`
+    encoder_layers: int | None = 3
+    layers: int = Field(2, ge=1)
+    heads: int = Field(12, ge=1)
+    document_tokens: int = Field(128, ge=1)
+    query_tokens: int = Field(24, ge=2)
+    frequent: int = Field(1000, ge=0)  # tokens of queries that may be written for any document
+
+    batch_size: int = Field(32, ge=1)
+    epochs: int = Field(3, ge=0)
+    learning_rate: float = Field(5e-4, gt=0)
+    encoder_learning_rate: float = Field(1e-4, gt=0)
+    warm_up: float = Field(0.05, ge=0, le=1)
+    validate_every: int = Field(100, ge=1)  # steps
+    validation_pairs: int = Field(256, ge=1)
+    patience: int = Field(3, ge=1)
+
+    top_k: int = Field(10, ge=1)
+    temperature: float = Field(1.0, gt=0)
+
+
+class NoiseConfig(StageConfig):
+    """How often people's carelessness is put on a finished query; each is a probability."""
+
+    everyday: float = Field(0.6, ge=0, le=1)
+    """A word of books becomes the one people type: film → movie."""
+
+    inflect: float = Field(0.15, ge=0, le=1)
+    """A content word loses its ending, or gets -s, -ed or -ing."""
+
+    misspell: float = Field(0.1, ge=0, le=1)
+    """A content word is typed with one wrong, missing, doubled or transposed letter."""
+
+    drop: float = Field(0.05, ge=0, le=1)
+    """A word is left out, whichever."""
+
+    add: float = Field(0.4, ge=0, le=1)
+    """A word is added that says little: name, year, best."""
+
+    lower: float = Field(0.85, ge=0, le=1)
+    """Everything is in lower case."""
+
+
+class PseudoQueryConfig(StageConfig):
+    """What people type, by kind. `title` to `keywords` are shares: they need not sum to one."""
+
+    title: float = Field(0.1, ge=0)
+    """The title, at times with one or two telling words of the first sentence."""
+
+    sentence: float = Field(0.15, ge=0)
+    """A sentence, cut at the end of a clause."""
+
+    question: float = Field(0.35, ge=0)
+    """A question that a sentence answers, its answer left out."""
+
+    aspect: float = Field(0.25, ge=0)
+    """What is usually asked about such a thing: how old a person is, where a town lies."""
+
+    keywords: float = Field(0.15, ge=0)
+    """A bag of telling words."""
+
+    question_mark: float = Field(0.3, ge=0, le=1)
+    """How probably a question ends in a question mark."""
+
+    judged: float = Field(0.0, ge=0, lt=1)
+    """The share of a stream's pairs that are people's queries, training judgments of the data, if
+    it has any."""
+
+    noise: NoiseConfig = NoiseConfig()
+
+    @model_validator(mode="after")
+    def _some_kind(self) -> Self:
+        if not any(self.shares().values()):
+            raise ValueError(
+                f"all of {', '.join(self.shares())} are 0; expected a share above 0 for one kind"
+            )
+        return self
+
+    def shares(self) -> dict[str, float]:
+        """Kind → its share."""
+        return {name: getattr(self, name) for name in KINDS}
+
+
+KINDS = ("title", "sentence", "question", "aspect", "keywords")
+
+
+class MiniConfig(StageConfig):
+    """The sizes of the small backbone."""
+
+    encoder: str = MINILM
+    encoder_layers: int | None = 3
+    layers: int = 2
+    heads: int = 12
+    inner: int = 1536
+    dropout: float = 0.1
+    spelling: Literal["subword", "word"] = "word"
+    query_tokens: int = 64
+    positions: int = 256
+    copying: bool = False  # whether the decoder can point at the query's words
+    decoder: Literal["sequence", "set"] = "sequence"
+    """What p(next | X) knows of X: the sequence, or the set only. Then equal sets reached in
+    different orders are equal hypotheses, and to merge them is exact. Needs one symbol a term."""
+    free_symbols: int | None = Field(None, ge=1, exclude_if=unset)
+    """So many symbols with vectors of their own, in place of the tokenizer's pieces."""
+    adaptive: int | None = Field(None, ge=1, exclude_if=unset)
+    """The rank in which output vectors are adapted to the prefix (see `adaptive`); None: not."""
+
+
+def sizes_with(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a model completed by the sizes of tsgen-mini, which they may not contradict."""
+    path = SHIPPED / "mini" / "mini.json"
+    sizes: dict[str, Any] = {}
+    if path.is_file():  # else `tsgen_mini` will complain
+        sizes = json.loads(path.read_text())
+    for name in settings.keys() & sizes.keys() - FREE:
+        if settings[name] != sizes[name]:
+            raise ValueError(
+                f"{name} = {settings[name]!r}, but tsgen-mini, the backbone 'mini', has "
+                f"{sizes[name]!r}. Leave it out, or set backbone = 'mini-flat', which is trained "
+                "from a flat start in any size"
+            )
+    return sizes | dict(settings)
+
+
+BM25, ITSELF = "bm25", "itself"  # who mistakes documents for answers
+
+
+class ModelConfig(MiniConfig):
+    """Which language model generates. All settings but `spelling` and `query_tokens` are those of
+    `mini-flat`; `mini` has its own."""
+
+    backbone: str = MINI
+    """`mini`, which is tsgen-mini, pre-trained; `mini-flat`, the same with a fresh decoder, in any
+    size; `minilm`, `flan-t5-small` or `smollm2`, which pip brings; or a model of transformers by
+    hub name or folder: an encoder-decoder, a BERT (BERT2BERT), a causal language model."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sizes_of_tsgen_mini(cls, values: Any) -> Any:
+        """Those of `mini` are what they are."""
+        if values.get("backbone", MINI) != MINI:
+            return values
+        return sizes_with(values)
+
+    def own_sizes(self) -> MiniConfig:
+        """The settings of `mini-flat`."""
+        return MiniConfig(**self.model_dump(exclude={"backbone"}))
+
+
+COMPARED = 2
+
+
+class DecodeConfig(StageConfig):
+    """How hypotheses are scored, merged and pruned."""
+
+    beam: int = Field(100, ge=1)
+    """B, the number of hypotheses that a query keeps after each term."""
+
+    normalise: Literal["full", "docid", "valid"] = "full"
+    """What log p is normalised over: all outputs of the model (the paper), the tokens that occur in
+    identifiers, or the tokens that are valid at that point."""
+
+    merge: Literal["max", "sum", "none"] = "max"
+    """What happens to hypotheses with equal sets: the best one stays, their probabilities are added
+    (the best one's prefix stays), or they are kept apart (the paper's text)."""
+
+    temperature: float = Field(1.0, gt=0)
+    """u: probabilities are softmax(logits / u)."""
+
+    per_document: int = Field(0, ge=0)
+    """The most hypotheses whose only possible document is the same; 0: no limit. There are many
+    subsets of one set: without a limit those of a few documents may fill the beam, and no others
+    are found."""
+
+    orders: int = Field(1, ge=1)
+    """In how many orders of its terms a document is found, each with its own score; more than one
+    needs `merge = "none"`."""
+
+    early_stop: bool = True
+    """Drop what can no longer reach the best k. Never changes the answer; a switch for tests."""
+
+    batch: int = Field(8, ge=1)
+    """How many queries are decoded together."""
+
+    pool: int = Field(0, ge=0)
+    """Search only among the best so many documents of the set prior; 0: among all."""
+
+    fill: int = Field(0, ge=0, exclude_if=unset)
+    """So many of the prior's best documents are added to what was generated (see `fill`)."""
+
+    look_ahead: float = Field(0.0, ge=0)
+    """How much the prior of the best document that is left counts when hypotheses are chosen."""
+
+    compared: int = Field(COMPARED, ge=1, exclude_if=COMPARED.__eq__)
+    """How many times B hypotheses, the best by score, what looks ahead chooses from."""
+
+    rescore: float = Field(0.0, ge=0)
+    """λ: how much the weights of a document's terms count when what was found is put in order (see
+    `rescore`); 0: not at all, as in the paper. Needs term sets."""
+
+    overlap: float = Field(0.0, ge=0, exclude_if=unset)
+    """μ: how much the query's own words among a document's terms count in that order, and in the
+    prior `meant` (see `overlap`); 0: not at all, as in the paper. Needs term sets."""
+
+    prior: Literal["mean", "sum", "matched", "meant"] = "matched"
+    """How the set prior adds up a document's terms (see `plan`)."""
+
+    in_order: bool = Field(False, exclude_if=unset)
+    """Of all orders of a document's terms only that by weight is valid: the same terms as a
+    sequence, to see what the set is worth. Needs term sets; without `pool`, `fill` and
+    `look_ahead`."""
+
+    @property
+    def planned(self) -> bool:
+        """Whether the set prior has a part in the search."""
+        return bool(self.pool or self.fill or self.look_ahead)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether what was found is put in another order."""
+        return bool(self.rescore or self.overlap)
+
+    def with_beam(self, beam: int | None) -> Self:
+        """The same settings with another beam, if one is given."""
+        return self if beam is None else self.from_mapping(self.model_dump() | {"beam": beam})
+
+
+class FavouriteConfig(StageConfig):
+    """The search for the favourite permutation."""
+
+    beam: int = Field(4, ge=1)
+    """B'."""
+
+    temperature: float = Field(3.0, gt=0)
+    """u, only for the search: reported likelihoods are those at temperature 1."""
+
+    normalise: Literal["full", "docid"] = "full"
+    """As in `DecodeConfig`."""
+
+    merge: Literal["max", "none"] = "max"
+    """As in `DecodeConfig`; `none` is the paper's text, `max` keeps a narrow beam diverse."""
+
+    batch: int = Field(64, ge=1)
+    """How many pairs are searched together."""
+
+    first: int | None = Field(None, ge=1, exclude_if=unset)
+    """Only the order of so many terms is searched; None: that of all. Needs one token a term."""
+
+
+class PairsConfig(StageConfig):
+    """Which queries the generator learns from, beside the training judgments."""
+
+    queries: str | None = None
+    """A JSONL file of more pairs, {"query": text, "document": id}, such as synthetic queries."""
+
+    titles: bool = False
+    """Each document's title as a query."""
+
+    pieces: int = Field(0, ge=0)
+    """So many pieces of each document's text as queries (indexing)."""
+
+    piece_words: int = Field(16, ge=1)
+
+
+class TrainingConfig(StageConfig):
+    """What all trainings of generators have in common, whatever their identifiers are."""
+
+    pairs: PairsConfig = PairsConfig()
+
+    validation: DecodeConfig = DecodeConfig(beam=10, normalise="docid")
+    """How validation queries are searched."""
+
+    batch_size: int = Field(64, ge=1)
+    epochs: int = Field(10, ge=0)
+
+    minutes: float | None = Field(None, gt=0, exclude_if=unset)
+    """Train for so long, validations included, whatever the epochs and the patience; the learning
+    rate follows the time. Of several iterations each has its share."""
+
+    learning_rate: float = Field(5e-4, gt=0)
+    encoder_learning_rate: float | None = Field(None, gt=0)  # None: the same
+    warm_up: float = Field(0.05, ge=0, le=1)  # share of all steps
+    weight_decay: float = Field(0.01, ge=0)
+    freeze_embeddings: bool = False
+
+    validate_every: int = Field(500, ge=1)  # steps
+    validation_queries: int = Field(200, ge=1)
+    patience: int = Field(4, ge=1)  # validations without a better M@10
+
+    def part(self, parts: int) -> Self:
+        """With the minutes of one of so many equal parts of the training."""
+        return self.model_copy(update={"minutes": self.minutes and self.minutes / parts})
+
+
+class SequenceTrainConfig(TrainingConfig):
+    """How a generator of sequences is trained."""
+
+    softmax: Literal["docid", "full"] = "docid"
+    """What p is normalised over: tokens of identifiers, or all outputs."""
+
+
+class TrainConfig(TrainingConfig):
+    """How the generator is trained: Section 3.3 of the paper."""
+
+    iterations: int = Field(2, ge=1)
+    """T: the first learns `order`, each later one the favourite permutations under the last."""
+
+    order: Literal["weight", "random", "query", "likelihood"] = "weight"
+    """Of the first iteration's targets: by weight (the paper's choice), another random order each
+    time a pair is met, such a one after the terms that the query has, or the favourite permutation
+    under the untrained model."""
+
+    permutations: int = Field(1, ge=1)
+    """In how many orders each pair is learned: where favourites are the targets, the likeliest so
+    many of their search; with `order = "random"` or "query" so many an epoch. By weight there is
+    but one."""
+
+    loss: Literal["seq2seq", "any_remaining"] = "seq2seq"
+    """`any_remaining` counts each term of the document that is not yet written as right; it needs
+    the `word` spelling."""
+
+    softmax: Literal["valid", "docid", "full"] = "docid"
+    """What p is normalised over, here and in decoding: what is valid after the terms so far, tokens
+    of identifiers, or all outputs. `valid` needs the `word` spelling and `other_documents`."""
+
+    other_documents: int = Field(0, ge=0)
+    """Instead of all tokens of identifiers, p is normalised over those of the batch's documents and
+    of so many others, drawn anew for each batch; 0: over all. Pays where there are many terms."""
+
+    near_documents: int = Field(0, ge=0)
+    """Beside them, so many for each pair that share its target's first terms: what is still valid
+    after these comes from them."""
+
+    hard_documents: int = Field(0, ge=0, exclude_if=unset)
+    """And so many for each pair that `hard_from` ranks high for its query though they do not answer
+    it (see `mistaken`)."""
+
+    hard_from: str = Field(BM25, exclude_if=lambda source: source == BM25)
+    """`bm25`; `itself`, the model that training starts from; or a run file for training queries."""
+
+    distil: float = Field(0.0, ge=0, le=1, exclude_if=unset)
+    """How much the scores of that run say about which documents are right (see `ranking`); 0: the
+    judgments alone do."""
+
+    ranking: float = Field(0.0, ge=0, exclude_if=unset)
+    """λ: beside its terms, the document itself is to be likelier than the batch's and those drawn,
+    by λ times what `decode.rescore` counts (see `ranking`); 0: that is not trained, as in the
+    paper. Needs the `word` spelling and `other_documents`."""
+
+    overlap: float = Field(0.0, ge=0, exclude_if=unset)
+    """μ: how much the query's own words count in that ranking, as in `decode.overlap`, so that the
+    model learns what these do not say."""
+
+    first_tokens: int = Field(0, ge=0)
+    """Only so many tokens of each target are learned; 0: all. A search over valid terms asks for no
+    more once one document is left, which takes few terms."""
+
+    favourite: FavouriteConfig = FavouriteConfig()
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        """Refuse settings that contradict one another."""
+        if self.other_documents and self.softmax == "full":
+            raise ValueError(
+                f"train.other_documents = {self.other_documents} with train.softmax = 'full', "
+                "which is over all outputs; set train.softmax=docid or train.other_documents=0"
+            )
+        drawn = self.near_documents or self.hard_documents or self.ranking
+        if (drawn or self.softmax == "valid") and not self.other_documents:
+            raise ValueError(
+                "train.softmax = 'valid', train.near_documents, train.hard_documents and "
+                "train.ranking are about documents drawn for a batch, but train.other_documents = "
+                "0; set train.other_documents=256"
+            )
+        if self.overlap and not self.ranking:
+            raise ValueError(
+                f"train.overlap = {self.overlap} has a part in the ranking of documents, but "
+                "train.ranking = 0; set train.ranking=8 or train.overlap=0"
+            )
+        if self.distil and not (self.run and self.hard_documents and self.ranking):
+            raise ValueError(
+                f"train.distil = {self.distil} needs a run file to learn from, some of its "
+                "documents, and a loss that ranks them; set train.hard_from=RUN.trec, "
+                "train.hard_documents=4 and train.ranking=8"
+            )
+        return self
+
+    @property
+    def run(self) -> Path | None:
+        """The run file that `hard_from` names, if it does."""
+        return None if self.hard_from in (BM25, ITSELF) else Path(self.hard_from)
+
+    @property
+    def favourite_search(self) -> FavouriteConfig:
+        """`favourite`, with p normalised as in training: inside one set, over more than is valid
+        there."""
+        over = "full" if self.softmax == "full" else "docid"
+        return self.favourite.model_copy(update={"normalise": over})
+
+
+class GeneratorConfig(StageConfig):
+    """A model and its training; as a stage's settings, `train.iterations` is the one it makes."""
+
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+
+
+class PretrainConfig(StageConfig):
+    """The settings of all that pre-training does."""
+
+    terms: TermsConfig = TermsConfig(weights="tfidf")
+    pseudo: PseudoQueryConfig = PseudoQueryConfig()
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+
+
+class SearchConfig(StageConfig):
+    """What an engine does with a query before it generates."""
+
+    correct: bool = False
+    """A word that is in no document is read as one that is one edit away (see `terms.lexicon`)."""
+
+
+class EngineConfig(GeneratorConfig):
+    """The settings of all stages."""
+
+    terms: TermsConfig = TermsConfig()
+    queries: QueriesConfig | None = None  # synthetic ones, to train on beside the judged
+    decode: DecodeConfig = DecodeConfig(normalise="docid")
+    search: SearchConfig = SearchConfig()
+
+
+class IndexConfig(StageConfig):
+    """The settings of an engine that is not trained."""
+
+    terms: TermsConfig
+    decode: DecodeConfig
+    search: SearchConfig = SearchConfig()

@@ -1,0 +1,167 @@
+"""What a person might type to find a document, made from nothing but the document."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from tsgen.records import Document
+from tsgen.settings import KINDS, NoiseConfig, PseudoQueryConfig
+from tsgen.synthetic.english import base, everyday, pick, weighted, with_ending
+from tsgen.synthetic.prepared import Prepared, clause, content_words, sentence
+from tsgen.synthetic.questions import aspect, question
+from tsgen.terms.words import ENGLISH_STOP_WORDS
+
+# Carelessness: what a hurried person does to a query.
+
+SHORTEST = 4  # letters of a word that is changed
+ADDED = """actually always based best big called common country different end ever example famous
+    first get good group history known last list located long made main meaning much name new now
+    old part people place play real show start still story thing time today true two type us use
+    used way work world year years""".split()
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+Change = Callable[[str, np.random.Generator], str]
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+NEIGHBOURS = {
+    letter: row[max(place - 1, 0) : place] + row[place + 1 : place + 2]
+    for row in _ROWS
+    for place, letter in enumerate(row)
+}
+
+
+def with_noise(text: str, rng: np.random.Generator, config: NoiseConfig) -> str:
+    """A query with each kind of noise put on with its probability; never empty."""
+    chances = rng.random(6)
+    if chances[0] < config.everyday:
+        text = everyday(text)
+    words = text.split()
+    if chances[1] < config.inflect:
+        _change(words, rng, inflect)
+    if chances[2] < config.misspell:
+        _change(words, rng, misspell)
+    if chances[3] < config.drop and len(words) > 2:
+        del words[int(rng.random() * len(words))]
+    if chances[5] < config.add:
+        add_word(words, rng)
+    text = " ".join(words)
+    return text.lower() if chances[4] < config.lower else text
+
+
+def misspell(word: str, rng: np.random.Generator) -> str:
+    """A word with one edit: two letters transposed, or one dropped, doubled or replaced, by its
+    neighbour on the keyboard or by any."""
+    place = int(rng.random() * len(word))
+    before, letter, after = word[:place], word[place], word[place + 1 :]
+    kind = int(rng.random() * 5)
+    if kind == 0 and after and after[0] != letter:
+        return before + after[0] + letter + after[1:]
+    if kind == 1:
+        return before + letter + letter + after
+    if kind in (2, 3) and letter.lower() in NEIGHBOURS:
+        others = NEIGHBOURS[letter.lower()] if kind == 2 else LETTERS.replace(letter.lower(), "")
+        return before + pick(others, rng) + after
+    return before + after
+
+
+def inflect(word: str, rng: np.random.Generator) -> str:
+    """A word without its ending, or with another put on; a name stays."""
+    if not word.islower():
+        return word
+    bare = base(word)
+    return bare if bare != word else with_ending(word, pick(("s", "s", "s", "ed", "ing"), rng))
+
+
+def add_word(words: list[str], rng: np.random.Generator) -> None:
+    """Put in one of the words that people add to any query: first, second or last."""
+    words.insert(pick((0, 1, len(words), len(words)), rng), pick(ADDED, rng))
+
+
+def _change(words: list[str], rng: np.random.Generator, change: Change) -> None:
+    """Change one content word in place, if there is one."""
+    places = [i for i, word in enumerate(words) if _is_changeable(word)]
+    if places:
+        place = pick(places, rng)
+        words[place] = change(words[place], rng)
+
+
+def _is_changeable(word: str) -> bool:
+    return len(word) >= SHORTEST and word.isalpha() and word.lower() not in ENGLISH_STOP_WORDS
+
+
+# Queries that are a bag of words.
+
+FEWEST, MOST = 2, 6
+SHUFFLED = 0.3
+
+
+def keywords(document: Prepared, rng: np.random.Generator) -> str:
+    """Two to six of the document's content words, the telling ones likelier; in the order of the
+    text or, at times, in any."""
+    size = FEWEST + int(rng.random() * (MOST - FEWEST + 1))
+    places = weighted(document.rates, size, rng)
+    if rng.random() >= SHUFFLED:
+        places.sort()
+    words = list(document.weights)
+    return " ".join(words[place] for place in places)
+
+
+# Queries that are little more than a title.
+
+BARE = 0.35  # how often a title stands alone
+LEAD_WORDS = 12  # of the first sentence that may be added
+
+
+def title(document: Prepared, rng: np.random.Generator) -> str:
+    """The title, with or without its qualifier: `mercury`, `mercury planet`; often with one or two
+    telling words of the first sentence after it, or before."""
+    qualifier = document.qualifier if rng.random() < 0.5 else ""
+    name = f"{document.name} {qualifier}".strip()
+    if rng.random() < BARE:
+        return name
+    added = _telling(document, name, rng)
+    parts = (name, *added) if rng.random() < 0.8 else (*added, name)
+    return " ".join(parts).strip()
+
+
+def _telling(document: Prepared, name: str, rng: np.random.Generator) -> list[str]:
+    said = content_words(name)
+    lead = dict.fromkeys(content_words(document.lead))
+    found = [word for word in lead if word not in said and word.isalpha()][:LEAD_WORDS]
+    lengths = np.fromiter((min(len(word), 8) for word in found), np.float64, len(found))
+    return [found[i] for i in sorted(weighted(lengths, pick((1, 1, 2), rng), rng))]
+
+
+Kind = Callable[[Prepared, np.random.Generator], str]
+MAKERS: Mapping[str, Kind] = dict(
+    zip(KINDS, (title, sentence, question, aspect, keywords), strict=True)
+)
+ASKING = ("question", "aspect")
+
+
+def pseudo_query(
+    document: Document | Prepared, rng: np.random.Generator, config: PseudoQueryConfig
+) -> str:
+    """One query for a document, of a kind drawn by the settings' shares, with noise; never empty.
+
+    The same document, state of the generator and settings give the same text on every machine.
+    Pass a `Prepared` document where many queries are made for it.
+    """
+    prepared = document if isinstance(document, Prepared) else Prepared(document)
+    kind = _kind(config, rng)
+    made = with_noise(MAKERS[kind](prepared, rng) or _fallback(prepared), rng, config.noise)
+    mark = "?" if kind in ASKING and rng.random() < config.question_mark else ""
+    return made + mark
+
+
+def _kind(config: PseudoQueryConfig, rng: np.random.Generator) -> str:
+    shares = config.shares()
+    left = rng.random() * sum(shares.values())
+    for kind, share in shares.items():
+        left -= share
+        if left < 0:
+            return kind
+    return max(shares, key=shares.__getitem__)  # rounding may leave a little
+
+
+def _fallback(document: Prepared) -> str:
+    """The title, the first words, or where a document has neither, its id."""
+    return document.title or clause(" ".join(document.sentences[:1]), 8) or document.id

@@ -1,0 +1,185 @@
+"""Which of the written queries are worth learning from: no duplicates, and found again."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tsgen.artifact import write_beside
+from tsgen.corpus.dataset import DataSet, watched_documents
+from tsgen.progress import show
+from tsgen.queries.lexical import LexicalIndex
+from tsgen.settings import MINILM
+from tsgen.terms.encoder import load_encoder
+
+# The round trip: a query is worth keeping if a retriever finds its document among the first k.
+#
+# `bm25` wants words in common. `minilm`, the cosine of MiniLM's vectors, also understands a query
+# in other words than the document's, but takes a while to read the corpus.
+
+BATCH = 64
+WINDOW = 128  # tokens of a text that MiniLM reads
+VECTORS = "vectors.npy"
+
+Bools = NDArray[np.bool_]
+
+
+class Finder(Protocol):
+    """A retriever, asked whether it finds given documents."""
+
+    def finds(self, queries: Sequence[str], documents: Sequence[int], k: int) -> Bools:
+        """[Q] whether each query's document, given by its position, is among its first k."""
+        ...
+
+
+class LexicalFinder:
+    """BM25."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._index = LexicalIndex.build(texts)
+
+    def finds(self, queries: Sequence[str], documents: Sequence[int], k: int) -> Bools:
+        """[Q] whether BM25 has each query's document among its first k."""
+        found, _ = self._index.top_k(queries, k)  # [Q, k]
+        right = np.asarray(documents, np.int64).reshape(-1, 1)
+        has: Bools = (found == right).any(axis=1)
+        return has
+
+
+class VectorReader:
+    """Reads texts into vectors: MiniLM's states, their mean, length 1."""
+
+    def __init__(self) -> None:
+        self._encoder, self._tokenizer = load_encoder(MINILM)
+        self._encoder.eval()
+
+    def vectors(self, texts: Sequence[str], what: str = "") -> NDArray[np.float32]:
+        """[T, d], read in batches of texts of about one length; `what` is shown to who watches."""
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        vectors = np.zeros((len(texts), self._encoder.config.hidden_size), np.float32)
+        for start in range(0, len(order), BATCH):
+            if what:
+                show(what, start, len(order))
+            rows = order[start : start + BATCH]
+            vectors[rows] = self._batch([texts[i] for i in rows])
+        return vectors
+
+    @torch.inference_mode()
+    def _batch(self, texts: list[str]) -> Any:
+        inputs = self._tokenizer(
+            texts, padding=True, truncation=True, max_length=WINDOW, return_tensors="pt"
+        )
+        states = self._encoder(**inputs).last_hidden_state  # [B, S, d]
+        mask = inputs["attention_mask"].unsqueeze(-1)
+        mean = (states * mask).sum(1) / mask.sum(1)
+        return torch.nn.functional.normalize(mean, dim=-1).numpy()
+
+
+class DenseFinder:
+    """Cosine of mean-pooled vectors; they are kept in `folder` for a call that goes on later."""
+
+    def __init__(self, texts: Iterable[str], folder: Path) -> None:
+        self._reader, path = VectorReader(), folder / VECTORS
+        if not path.exists():
+            what = "reading documents for the round trip"
+            vectors = self._reader.vectors(list(texts), what)
+            with write_beside(path) as beside, beside.open("wb") as file:
+                np.save(file, vectors, allow_pickle=False)
+        self._documents = np.load(path, allow_pickle=False)  # [D, d]
+
+    def finds(self, queries: Sequence[str], documents: Sequence[int], k: int) -> Bools:
+        """[Q] whether fewer than k documents are nearer to the query than its own."""
+        scores = self._scores(queries)
+        own = scores[np.arange(len(queries)), np.asarray(documents, np.int64)]
+        nearer: Bools = (scores > own[:, None]).sum(axis=1) < k
+        return nearer
+
+    def nearest(self, queries: Sequence[str], k: int) -> NDArray[np.int64]:
+        """[Q, k] the nearest documents of each query, nearest first."""
+        return np.argsort(-self._scores(queries), axis=1, kind="stable")[:, :k]
+
+    def _scores(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        """[Q, D] the cosine of each query and each document."""
+        scores: NDArray[np.float32] = self._reader.vectors(queries) @ self._documents.T
+        return scores
+
+
+def _lexical(data: DataSet, folder: Path) -> Finder:
+    return LexicalFinder(document.contents for document in watched_documents(data))
+
+
+def _dense(data: DataSet, folder: Path) -> Finder:
+    return DenseFinder((document.contents for document in watched_documents(data)), folder)
+
+
+FINDERS: dict[str, Callable[[DataSet, Path], Finder]] = {"bm25": _lexical, "minilm": _dense}
+
+
+_words = re.compile(r"\w+").findall
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A document's queries that stayed, and how many of those written did not."""
+
+    document: str
+    queries: Sequence[str]
+    written: int
+    duplicates: int  # the same words as another query, of this document, of one before, of the set
+    filtered: int  # their document was not found with them
+
+
+def normalise(text: str) -> str:
+    """What makes two queries the same: their words, whatever the case and punctuation."""
+    return " ".join(_words(text.casefold()))
+
+
+def choose(
+    rows: Sequence[tuple[str, Sequence[str]]],
+    first: int,
+    own: Set[str],
+    finder: Finder | None,
+    k: int,
+) -> list[Kept]:
+    """What stays of each (document id, queries); `first` is the first document's position, `own`
+    the normalised queries of the data set itself."""
+    fresh = [_distinct(queries, own) for _, queries in rows]
+    flat = [(query, first + i) for i, queries in enumerate(fresh) for query in queries]
+    found = _found(flat, finder, k)
+    kept = []
+    for i, (document, written) in enumerate(rows):
+        stay = [query for query in fresh[i] if (query, first + i) in found]
+        duplicates, filtered = len(written) - len(fresh[i]), len(fresh[i]) - len(stay)
+        kept.append(Kept(document, stay, len(written), duplicates, filtered))
+    return kept
+
+
+def once(rows: Iterable[Kept]) -> Iterator[Kept]:
+    """Each query with the first document that it was kept for."""
+    seen: set[str] = set()
+    for row in rows:
+        stay = _distinct(row.queries, seen)
+        seen.update(map(normalise, stay))
+        dropped = len(row.queries) - len(stay)
+        yield replace(row, queries=stay, duplicates=row.duplicates + dropped)
+
+
+def _distinct(queries: Iterable[str], known: Set[str]) -> list[str]:
+    """The first query of each normal form; those of no words or of a known form are left out."""
+    forms: dict[str, str] = {}
+    for query in queries:
+        forms.setdefault(normalise(query), query)
+    return [query for form, query in forms.items() if form and form not in known]
+
+
+def _found(pairs: Sequence[tuple[str, int]], finder: Finder | None, k: int) -> Set[tuple[str, int]]:
+    """The pairs of query and document position that survive the round trip."""
+    if finder is None or not pairs:
+        return set(pairs)
+    queries, documents = zip(*pairs, strict=True)
+    return {pair for pair, ok in zip(pairs, finder.finds(queries, documents, k), strict=True) if ok}

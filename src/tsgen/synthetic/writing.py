@@ -1,0 +1,145 @@
+"""The stages that make synthetic queries: writing them, then keeping those worth learning from.
+
+Writing takes long and choosing does not, so each is a stage of its own in the cache: choosing in
+another way does not write again. Both go on from their finished pieces.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tsgen.artifact import (
+    hash_strings,
+    in_pieces,
+    read_lines,
+    read_manifest,
+    remove_pieces,
+    stage,
+    stage_key,
+    write_beside,
+    write_lines,
+)
+from tsgen.config import StageConfig
+from tsgen.corpus.dataset import DataSet, judged_inputs
+from tsgen.records import Document
+from tsgen.settings import QueriesConfig, WritingConfig
+from tsgen.synthetic.round_trip import FINDERS, VECTORS, Kept, choose, normalise, once
+from tsgen.synthetic.writers import WRITERS, WriterKind
+from tsgen.training_loop import remove_checkpoint
+
+QUERIES, COUNTS, WRITTEN = "queries.jsonl", "counts.json", "written.jsonl"
+NONE = "none"
+
+
+def queries_config(settings: Mapping[str, Mapping[str, Any]]) -> QueriesConfig:
+    """From the table [queries] of a settings file; its tables are of writers, by their names."""
+    table = dict(settings.get("queries", {}))
+    options = {name: table.pop(name) for name in WRITERS.names() if name in table}
+    chosen = str(table.get("writer", QueriesConfig().writer))
+    table.setdefault("options", options.get(chosen, {}))
+    return QueriesConfig.from_mapping(table, source="[queries]")
+
+
+def wants_queries(settings: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether the table [queries] names a writer; `none` is one that writes nothing."""
+    return bool(settings.get("queries", {}).get("writer", NONE) != NONE)
+
+
+def make_queries(data: DataSet, config: QueriesConfig, seed: int, cache: Path) -> Path:
+    """Write and choose; the folder in `cache` with `queries.jsonl` and `counts.json`.
+
+    What was made from the same inputs is not made again; what was interrupted goes on.
+    """
+    written = _write(data, config, seed, cache)
+    own = {normalise(query.text) for query in data.queries().values()}
+    inputs = {"written": read_manifest(written).key, "own": hash_strings(*sorted(own))}
+
+    def work(folder: Path) -> None:
+        if not (folder / COUNTS).exists():
+            finder = FINDERS[config.finder](data, folder) if config.keep_top else None
+
+            def chosen(rows: Sequence[Any], first: int) -> Iterator[Any]:
+                pairs = [(row["document"], row["queries"]) for row in rows]
+                return map(asdict, choose(pairs, first, own, finder, config.keep_top or 0))
+
+            rows = in_pieces(read_lines(written / WRITTEN), chosen, folder, "choosing queries")
+            _finish(folder, [*once(Kept(**row) for row in rows)])
+        remove_pieces(folder)
+        (folder / VECTORS).unlink(missing_ok=True)
+
+    return _stage("queries", work, config, inputs, seed, cache)
+
+
+def copy_queries(folder: Path, out: Path) -> None:
+    """Put the queries of a made folder into a file of the user's."""
+    with write_beside(out) as beside:
+        shutil.copyfile(folder / QUERIES, beside)
+
+
+def counts(folder: Path) -> dict[str, float]:
+    """How many queries were written, left out and kept, and documents without any."""
+    found: dict[str, float] = orjson.loads((folder / COUNTS).read_bytes())
+    return found
+
+
+def _write(data: DataSet, config: WritingConfig, seed: int, cache: Path) -> Path:
+    kind = WRITERS.get(config.writer)
+    options = kind.config.from_mapping(config.options, source=f"settings of {kind.name!r}")
+    resolved = WritingConfig(writer=kind.name, n=config.n, options=options.model_dump(mode="json"))
+
+    def work(folder: Path) -> None:
+        if not (folder / WRITTEN).exists():
+            writer = kind.build(data, options, seed, folder)
+
+            def written(documents: Sequence[Document], first: int) -> Iterator[Any]:
+                found = zip(documents, writer.write(documents, config.n, seed), strict=True)
+                return ({"document": each.id, "queries": queries} for each, queries in found)
+
+            rows = in_pieces(data.documents(), written, folder, "writing queries for documents")
+            write_lines(folder / WRITTEN, rows)
+        remove_pieces(folder)
+        remove_checkpoint(folder)
+
+    return _stage("written-queries", work, resolved, _inputs(data, kind), seed, cache)
+
+
+def _stage(
+    kind: str,
+    work: Callable[[Path], None],
+    config: StageConfig,
+    inputs: Mapping[str, str],
+    seed: int,
+    cache: Path,
+) -> Path:
+    key = stage_key(kind, config.model_dump(mode="json"), inputs, seed)
+    folder = cache / f"{kind}-{key[:12]}"
+    stage(folder, work, kind=kind, config=config, inputs=inputs, seed=seed, keep_pieces=True)
+    return folder
+
+
+def _inputs(data: DataSet, kind: WriterKind) -> dict[str, str]:
+    splits = ("train", "dev") if kind.trains else ()
+    return {"documents": data.fingerprint} | judged_inputs(data, *splits)
+
+
+def _finish(folder: Path, kept: Sequence[Kept]) -> None:
+    lines = ({"query": text, "document": row.document} for row in kept for text in row.queries)
+    write_lines(folder / QUERIES, lines)
+    write_lines(folder / COUNTS, [_counts(kept)])
+
+
+def _counts(kept: Sequence[Kept]) -> dict[str, float]:
+    stayed = sum(len(row.queries) for row in kept)
+    return {
+        "documents": len(kept),
+        "written": sum(row.written for row in kept),
+        "duplicates": sum(row.duplicates for row in kept),
+        "filtered": sum(row.filtered for row in kept),
+        "kept": stayed,
+        "kept_per_document": stayed / max(len(kept), 1),
+        "documents_without": sum(not row.queries for row in kept),
+    }

@@ -1,0 +1,129 @@
+"""A language model together with the sequences it writes, and its training."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from tsgen.constrain.constraint import Bool, Int, Ragged
+from tsgen.constrain.trie import SequenceTrie
+from tsgen.docids.sequence_ids import SequenceIds
+from tsgen.errors import ConfigError
+from tsgen.model.generator import TrainableBackbone, load_backbone
+from tsgen.model.mini import Mini
+from tsgen.model.pretrained import load_pretrained
+from tsgen.model.shipped import tsgen_mini
+from tsgen.settings import MINI, MINI_FLAT, ModelConfig, SequenceTrainConfig
+from tsgen.train.examples import Validation, padded
+from tsgen.train.loop import Batches, Searchable, minimise
+from tsgen.train.objective import TokenObjective
+from tsgen.training_loop import Report
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceGenerator:
+    """The backbone, the documents' sequences, and the trie that keeps generation inside them."""
+
+    backbone: TrainableBackbone
+    ids: SequenceIds
+    constraint: SequenceTrie
+
+    @classmethod
+    def of(cls, backbone: TrainableBackbone, ids: SequenceIds) -> Self:
+        """The backbone on the GPU if there is one; hypotheses compete token by token."""
+        backbone.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+        rows = Ragged(ids.offsets.astype(np.int64), ids.tokens)
+        return cls(backbone, ids, SequenceTrie(rows, end=ids.end, labels=rows))
+
+    @classmethod
+    def load(cls, folder: Path, ids: SequenceIds, query_tokens: int) -> Self:
+        """From the folder that the backbone's `save` wrote."""
+        return cls.of(load_backbone(folder, query_tokens), ids)
+
+    @property
+    def encoder(self) -> Any:
+        """The part that reads queries; it holds the input embeddings."""
+        return self.backbone.encoder
+
+    def targets(self, documents: Sequence[int]) -> Ragged:
+        """What is to be written for each of these documents, its end included."""
+        return Ragged(*self.ids.closed()).take(np.asarray(documents, dtype=np.int64))
+
+
+def new_backbone(config: ModelConfig, seed: int, symbols: int | None = None) -> TrainableBackbone:
+    """An untrained backbone that writes its tokenizer's pieces, or so many symbols of their own.
+
+    `mini` was trained to write sets of whole words: here it starts from what it learned of reading
+    queries and of deciding by them, with other symbols to write, one after the other.
+    """
+    torch.manual_seed(seed)
+    if config.backbone in (MINI, MINI_FLAT):
+        fixed = {"spelling": "subword", "decoder": "sequence", "free_symbols": symbols}
+        small = Mini.create(config.own_sizes().model_copy(update=fixed))
+        if config.backbone == MINI:
+            small.start_from(tsgen_mini())
+        return small
+    if config.adaptive is not None:
+        raise ConfigError(
+            f"model.adaptive = {config.adaptive} with the backbone {config.backbone!r}; expected "
+            f"{MINI_FLAT!r}, whose decoder adapts. Set model.backbone={MINI_FLAT}, or adaptive=0."
+        )
+    backbone = load_pretrained(config.backbone, config.query_tokens)
+    if symbols is not None:
+        backbone.write_free_symbols(symbols)
+    return backbone
+
+
+def end_token(tokenizer: Any) -> int:
+    """The token that closes a text as an identifier."""
+    for token in (tokenizer.eos_token_id, tokenizer.sep_token_id):
+        if token is not None:
+            return int(token)
+    raise ConfigError(
+        "the backbone's tokenizer has no token that ends a text (eos or sep); expected one, for "
+        "identifiers that are texts. Use another backbone, such as mini-flat."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceTargets:
+    """The tokens to be written for each pair."""
+
+    sequences: Ragged  # [P]
+
+    def lengths(self) -> Int:
+        """[P] tokens of each target."""
+        return np.diff(self.sequences.offsets)
+
+    def batch(
+        self,
+        rows: Int,
+        queries: Sequence[str],  # noqa: ARG002 - always the same, whatever is asked
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> tuple[Int, Bool]:
+        """The tokens [B, T] of some pairs, and where they are not padding [B, T]."""
+        return padded([self.sequences.row(row) for row in rows])
+
+
+def train_sequences(
+    generator: Searchable,
+    queries: Sequence[str],
+    targets: Ragged,
+    validation: Validation,
+    config: SequenceTrainConfig,
+    seed: int,
+    folder: Path,
+    report: Report,
+) -> float:
+    """Learn to write `targets` [P] after `queries` [P]; returns the best validation M@10.
+
+    The best weights end up in the generator; `folder` holds what an interrupted call goes on from.
+    """
+    over = generator.constraint.alphabet if config.softmax == "docid" else None
+    objective = TokenObjective(generator.backbone, over)
+    batch = Batches(objective, queries, SequenceTargets(targets), config.batch_size, seed)
+    steps = batch.per_epoch * config.epochs
+    return minimise(batch.loss, steps, generator, validation, config, seed, folder, report)
