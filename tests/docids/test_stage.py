@@ -10,7 +10,6 @@ from tsgen.docids.assign import open_term_sets, select_terms, summary, terms_con
 from tsgen.errors import ArtifactError, ConfigError
 from tsgen.settings import TermsConfig
 from tsgen.terms import weighing as weighed
-from tsgen.terms import weights
 from tsgen.terms import weights as tfidf
 from tsgen.terms.weights import TERM_WEIGHTS
 

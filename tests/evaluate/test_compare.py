@@ -14,8 +14,7 @@ from tsgen.corpus.runs import read_trec
 from tsgen.errors import ArtifactError, ConfigError, DataError
 from tsgen.evaluate.compare import compare
 from tsgen.records import Hit
-from tsgen.retrieve import systems as registry
-from tsgen.retrieve.systems import System
+from tsgen.retrieve.systems import SYSTEMS, System
 
 ANIMALS = {"d1": "cat", "d2": "dog", "d3": "cow", "d4": "hen"}
 QUERIES = {"q1": "cat", "q2": "dog", "q3": "cow", "q4": "hen", "t1": "my cat", "t2": "my dog"}

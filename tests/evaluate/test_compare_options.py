@@ -14,7 +14,6 @@ from tsgen.evaluate import compare as module
 from tsgen.evaluate.compare import compare, compared, minutes_of, with_minutes
 from tsgen.evaluate.efficiency import Cost, efficiency_table, measure
 from tsgen.records import Hit
-from tsgen.retrieve import systems as registry
 from tsgen.retrieve.systems import SYSTEMS, System
 
 ANIMALS = {"d1": "cat", "d2": "dog", "d3": "cow", "d4": "hen"}

@@ -16,8 +16,7 @@ from tsgen.corpus.load import load
 from tsgen.errors import ConfigError, DataError
 from tsgen.evaluate.reproduce import Experiment, read_experiment, reproduce
 from tsgen.records import Hit
-from tsgen.retrieve import systems as registry
-from tsgen.retrieve.systems import System
+from tsgen.retrieve.systems import SYSTEMS, System
 
 TABLES = ("table1", "table2", "table5", "table6", "table7")
 ANIMALS = {"d1": "cat", "d2": "dog", "d3": "cow", "d4": "hen"}
@@ -71,7 +70,7 @@ def experiment(**values: Any) -> Experiment:
 
 def test_rows_are_settings_over_settings() -> None:
     Toy.fitted = []
-    registry.register(System("toy", ToyConfig, Toy.fit, Toy))  # type: ignore[arg-type]
+    SYSTEMS.register(System("toy", ToyConfig, Toy.fit, Toy))  # type: ignore[arg-type]
     try:
         cpu, other = experiment().chosen("cpu"), experiment().chosen("other")
         assert list(cpu) == ["lexical", "cats", "cows", "hens"]

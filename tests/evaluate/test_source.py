@@ -16,7 +16,7 @@ from tsgen.errors import DataError
 from tsgen.evaluate.figures import evaluate_source
 from tsgen.progress import reporting
 from tsgen.records import Hit
-from tsgen.retrieve import systems as registry
+from tsgen.retrieve.systems import SYSTEMS, System
 
 TRAIN = "query-id\tcorpus-id\tscore\nt1\td1\t1\n"
 TEST = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\nq3\td3\t1\n"
@@ -59,7 +59,7 @@ def run_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    fixed = registry.System("fixed", StageConfig, lambda *_: None, Fixed.load)
+    fixed = System("fixed", StageConfig, lambda *_: None, Fixed.load)
     monkeypatch.setitem(SYSTEMS._entries, "fixed", fixed)
     folder = tmp_path / "engine"
     stage(folder, Fixed().save, kind="fixed", config=StageConfig(), inputs={})

@@ -9,7 +9,6 @@ import pytest
 from tsgen.artifact import stage
 from tsgen.config import StageConfig
 from tsgen.errors import ArtifactError, ConfigError
-from tsgen.retrieve import systems as registry
 from tsgen.retrieve.systems import SYSTEMS, System, open_retriever
 
 
@@ -26,7 +25,7 @@ def test_typo_names_the_nearest() -> None:
 def test_listing_imports_no_system() -> None:
     code = """
 import sys
-from tsgen.retrieve.systems import (SYSTEMS)
+from tsgen.retrieve.systems import SYSTEMS
 assert "bm25" in SYSTEMS.names()
 loaded = {"bm25s", "torch", "tsgen.baselines.bm25"} & set(sys.modules)
 assert not loaded, loaded

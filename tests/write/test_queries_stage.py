@@ -14,8 +14,7 @@ from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError, DataError
 from tsgen.records import Document, TermSet
 from tsgen.settings import QueriesConfig
-from tsgen.synthetic import writers as writer
-from tsgen.synthetic.writers import WriterKind
+from tsgen.synthetic.writers import WRITERS, WriterKind
 from tsgen.synthetic.writing import QUERIES, counts, make_queries, queries_config
 from tsgen.train.examples import read_pairs
 
