@@ -7,18 +7,23 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tsgen.arrays import ARRAYS
 from tsgen.artifact import (
     LOGS,
     MANIFEST,
     hash_file,
     hash_strings,
+    in_pieces,
     open_artifact,
+    piece_files,
     read_manifest,
+    remove_pieces,
     stage,
     verify,
     write_beside,
@@ -295,10 +300,60 @@ def test_unreadable_manifest_is_named(tmp_path: Path, text: str) -> None:
 
 
 def test_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
-    values = {"format": 2, "versions": {"tsgen": "9.0"}, "something": "new"}
+    values = {"format": 3, "versions": {"tsgen": "9.0"}, "something": "new"}
     (tmp_path / MANIFEST).write_text(json.dumps(values))
-    with pytest.raises(ArtifactError, match=r"format 2 made by tsgen 9\.0.*install -U tsgen-ir"):
+    with pytest.raises(ArtifactError, match=r"format 3 made by tsgen 9\.0.*install -U tsgen-ir"):
         read_manifest(tmp_path)
+
+
+def test_older_format_is_refused_with_the_command_that_makes_it_again(tmp_path: Path) -> None:
+    values = {"format": 1, "versions": {"tsgen": "0.1"}}
+    (tmp_path / MANIFEST).write_text(json.dumps(values))
+    with pytest.raises(ArtifactError, match=r"format 1 made by tsgen 0\.1.*tsgen index DATA --out"):
+        read_manifest(tmp_path)
+
+
+class Doubling:
+    """Doubles numbers; fails at one of them, and counts what it was asked."""
+
+    def __init__(self, fails_at: int = -1) -> None:
+        self.asked: list[int] = []
+        self._fails_at = fails_at
+
+    def __call__(self, piece: Sequence[int], first: int) -> list[tuple[int, int]]:
+        assert piece[0] == first
+        for number in piece:
+            if number == self._fails_at:
+                raise KeyboardInterrupt
+            self.asked.append(number)
+        return [(number, 2 * number) for number in piece]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 100])
+def test_pieces_go_on_after_the_last_finished_one(tmp_path: Path, size: int) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        list(in_pieces(range(5), Doubling(3), tmp_path, size))
+    again = Doubling()
+    found = [row for rows in in_pieces(range(5), again, tmp_path, size) for row in rows]
+    assert found == [[0, 0], [1, 2], [2, 4], [3, 6], [4, 8]]
+    assert again.asked == list(range(3 // size * size, 5))
+    assert len(piece_files(tmp_path)) == -(-5 // size)
+    remove_pieces(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_pieces_of_arrays_beside_pieces_of_lines(tmp_path: Path) -> None:
+    def squares(piece: Sequence[int], first: int) -> dict[str, object]:
+        return {"squares": np.square(piece)}
+
+    list(in_pieces(range(4), Doubling(), tmp_path, 2))
+    found = list(in_pieces(range(4), squares, tmp_path, 3, "arrays", ARRAYS))
+    assert [piece["squares"].tolist() for piece in found] == [[0, 1, 4], [9]]
+    remove_pieces(tmp_path, "arrays")
+    assert [path.name for path in piece_files(tmp_path)] == [
+        "piece-000000.jsonl",
+        "piece-000001.jsonl",
+    ]
 
 
 def test_hash_strings_keeps_parts_apart() -> None:

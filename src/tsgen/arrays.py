@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tsgen.artifact import PieceFormat
 from tsgen.errors import ArtifactError
 
 # Arrays as files: written plainly, mapped into memory when read.
@@ -29,6 +30,15 @@ def load_array(folder: Path, name: str) -> NDArray[Any]:
         raise ArtifactError(f"{path}: missing; expected a folder of term sets") from None
     except (ValueError, EOFError) as error:
         raise ArtifactError(f"{path}: not a readable array ({error})") from None
+
+
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+ARRAYS = PieceFormat(".npz", lambda file, arrays: np.savez(file, **arrays), _read_arrays)
+"""Pieces of work whose results are arrays by name."""
 
 
 def smallest_offsets(offsets: NDArray[np.int64]) -> NDArray[np.int32] | NDArray[np.int64]:

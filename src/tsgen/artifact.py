@@ -24,7 +24,7 @@ from importlib.metadata import version as installed_version
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import orjson
 from safetensors import SafetensorError
@@ -38,7 +38,8 @@ from tsgen.version import __version__
 
 MANIFEST = "manifest.json"
 LOGS = "logs"
-FORMAT = 1
+FORMAT = 2
+PIECE = "piece"
 HASH_ON_OPEN = 64 * 2**20  # files up to this size are hashed on opening, larger ones by `verify`
 LIBRARIES = ("numpy", "torch", "transformers", "bm25s")
 
@@ -140,12 +141,8 @@ def read_manifest(folder: Path) -> Manifest:
         )
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        if int(values["format"]) > FORMAT:
-            made_by = values["versions"]["tsgen"]
-            raise ArtifactError(
-                f"{folder}: format {values['format']} made by tsgen {made_by}, this is tsgen "
-                f"{__version__} with format {FORMAT}. Run: pip install -U tsgen-ir"
-            )
+        if int(values["format"]) != FORMAT:
+            raise ArtifactError(_of_another_format(folder, values))
         values["files"] = {name: (size, digest) for name, (size, digest) in values["files"].items()}
         return Manifest(**values)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -178,6 +175,20 @@ def write_beside(path: Path) -> Iterator[Path]:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _of_another_format(folder: Path, values: Mapping[str, Any]) -> str:
+    found = int(values["format"])
+    remedy = "Run: pip install -U tsgen-ir"
+    if found < FORMAT:
+        remedy = (
+            "Remove the folder and make it again with the command that made it, e.g. "
+            f"tsgen index DATA --out {folder}"
+        )
+    return (
+        f"{folder}: format {found} made by tsgen {values['versions']['tsgen']}, this is tsgen "
+        f"{__version__} with format {FORMAT}. {remedy}"
+    )
 
 
 _REMAKE = "Remove the folder and run the command again."
@@ -299,56 +310,83 @@ def _is_still(path: Path, file: int) -> bool:
         return False
 
 
-# Work on many documents in pieces, each a JSONL file that is whole or not there.
-
-SIZE = 32  # documents a piece: what a killed run loses at the most
+# Long work in numbered pieces, each a file that is whole or not there.
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class PieceFormat:
+    """How the result of a piece of work is written to a file and read back."""
+
+    suffix: str
+    write: Callable[[BinaryIO, Any], None]
+    read: Callable[[Path], Any]
+
+
 def in_pieces(
     items: Iterable[T],
-    work: Callable[[Sequence[T], int], Iterable[Any]],
+    work: Callable[[Sequence[T], int], Any],
     folder: Path,
-    what: str,
+    size: int,
+    name: str = PIECE,
+    form: PieceFormat | None = None,
 ) -> Iterator[Any]:
-    """The rows that `work(piece, position of its first item)` gives for all items, in order.
+    """Do work on many items piece by piece, going on after the pieces that `folder` has already.
 
-    Pieces that `folder` has already are not worked on again.
+    Args:
+        items: All items, the same in every call; those of finished pieces are skipped.
+        work: Called with the items of a piece and the position of the first among all items.
+        folder: Where `<name>-000000` and so on are kept, each written beside and renamed.
+        size: Items a piece: what a killed run loses at the most.
+        name: How the files of the pieces begin.
+        form: How a result is written and read; JSON lines unless given, for an iterable of rows.
+
+    Yields:
+        The result for each piece, as it is read back from its file.
     """
-    for number, piece in enumerate(_slices(items)):
-        show(what, number * SIZE)
-        path = _path(folder, number)
+    form = form or JSON_LINES
+    for number, piece in enumerate(_slices(items, size)):
+        path = folder / f"{name}-{number:06}{form.suffix}"
         if not path.exists():
-            write_lines(path, work(piece, number * SIZE))
-        yield from read_lines(path)
+            result = work(piece, number * size)
+            with write_beside(path) as beside, beside.open("wb") as file:
+                form.write(file, result)
+        yield form.read(path)
 
 
-def remove_pieces(folder: Path) -> None:
-    """Remove the pieces, once what was made of them is written."""
-    for path in folder.glob(_path(folder, "*").name):
+def piece_files(folder: Path, name: str = PIECE) -> list[Path]:
+    """The files of all pieces in order."""
+    return sorted(folder.glob(f"{name}-[0-9]*"))
+
+
+def remove_pieces(folder: Path, name: str = PIECE) -> None:
+    """Remove the files of all pieces, once what was made of them is written."""
+    for path in piece_files(folder, name):
         path.unlink()
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> None:
-    """A JSON value a line, written beside and renamed."""
+    """Write one JSON value a line, to a file beside that takes the place of `path` at the end."""
     with write_beside(path) as beside, beside.open("wb") as file:
-        for row in rows:
-            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        _dump_lines(file, rows)
 
 
 def read_lines(path: Path) -> Iterator[Any]:
-    """What `write_lines` wrote."""
+    """Read what `write_lines` wrote, value by value."""
     with path.open("rb") as file:
         yield from map(orjson.loads, file)
 
 
-def _slices(items: Iterable[T]) -> Iterator[Sequence[T]]:
+def _dump_lines(file: BinaryIO, rows: Iterable[Any]) -> None:
+    for row in rows:
+        file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+
+
+def _slices(items: Iterable[T], size: int) -> Iterator[Sequence[T]]:
     rest = iter(items)
-    while piece := list(islice(rest, SIZE)):
+    while piece := list(islice(rest, size)):
         yield piece
 
 
-def _path(folder: Path, number: int | str) -> Path:
-    name = number if isinstance(number, str) else f"{number:06}"
-    return folder / f"piece-{name}.jsonl"
+JSON_LINES = PieceFormat(".jsonl", _dump_lines, lambda path: list(read_lines(path)))

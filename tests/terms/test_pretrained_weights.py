@@ -54,7 +54,7 @@ def test_it_is_a_mixture(tmp_path: Path) -> None:
 def test_what_an_engine_keeps_weighs_the_same(tmp_path: Path) -> None:
     data = load(write_beir(tmp_path / "set", {"d1": "rye bread", "d2": "green tea"}, {}, test=[]))
     select_terms(data, CONFIG, tmp_path / "terms", cache=tmp_path)
-    keep_weights(data, CONFIG, tmp_path / "terms", tmp_path / "kept", 0, tmp_path)
+    keep_weights(tmp_path / "terms", tmp_path / "kept")
     kept, n = kept_weights(tmp_path / "kept", CONFIG)
     assert n == 2
     built = build_weights(data, CONFIG, cache=tmp_path)

@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from tsgen.artifact import remove_pieces
 from tsgen.errors import TsgenError
 from tsgen.records import Document
-from tsgen.terms.weighing import Weighed, remove_pieces, reserved_term, weigh_corpus
+from tsgen.terms.weighing import PIECES, Weighed, reserved_term, weigh_corpus
 
 DOCUMENTS = [Document(f"d{i}", text) for i, text in enumerate(["a b", "b", "", "a c", "c"])]
 
@@ -58,7 +59,7 @@ def test_an_interrupted_pass_goes_on_after_its_last_piece(tmp_path: Path) -> Non
 def test_pieces_can_be_removed(tmp_path: Path) -> None:
     weigh_corpus(DOCUMENTS, Lengths(), tmp_path, size=2)
     assert len(list(tmp_path.iterdir())) == 3
-    remove_pieces(tmp_path)
+    remove_pieces(tmp_path, PIECES)
     assert not list(tmp_path.iterdir())
 
 

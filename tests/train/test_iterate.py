@@ -70,7 +70,7 @@ def test_two_iterations(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert best_figure(second) >= best_figure(first) > 0.05  # it starts from the first one's best
     names = {path.name for path in second.iterdir()}
     assert "checkpoint.safetensors" not in names
-    assert {"favourites-00000000.npy", "learning_curve.jsonl", MODEL} <= names
+    assert {"favourites-000000.npz", "learning_curve.jsonl", MODEL} <= names
     monkeypatch.setattr(iterate, "train", None)  # nothing is left to do
     assert run(data, tmp_path) == [first, second]
 
@@ -115,7 +115,7 @@ def test_a_full_disk_loses_no_checkpoint(
 
 def test_likelihood_order_asks_the_untrained_model(data: Path, tmp_path: Path) -> None:
     (folder,) = run(data, tmp_path, iterations=1, order="likelihood", epochs=1)
-    assert (folder / "favourites-00000000.npy").exists()
+    assert (folder / "favourites-000000.npz").exists()
 
 
 def test_favourite_orders_are_permutations_and_pieces_are_kept(
@@ -165,7 +165,7 @@ def test_what_bm25_mistakes_for_the_answer_competes(
         return draw(self, targets, hard, rng)
 
     monkeypatch.setattr(Competitors, "draw", watched)
-    (made,) = run(data, tmp_path, iterations=1, epochs=1, hard_documents=2, other_documents=4)
+    (made,) = run(data, tmp_path, iterations=1, epochs=1, hard_negatives=2, random_negatives=4)
     texts = [document.contents for document in load(data / "set").documents()]
     index = LexicalIndex.build(texts)
     assert len(drawn) == len(PAIRS)
@@ -175,4 +175,4 @@ def test_what_bm25_mistakes_for_the_answer_competes(
         hard = [document for document in ranked if document not in (-1, pair.document)][:2]
         assert any(set(hard) <= row for row in drawn)
     settings = json.loads((made / "manifest.json").read_text())["config"]["train"]
-    assert settings["hard_documents"] == 2
+    assert settings["hard_negatives"] == 2

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from fitted import FOODS, write_foods
-from tsgen import artifact as pieces
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
@@ -14,6 +13,7 @@ from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError, DataError
 from tsgen.records import Document, TermSet
 from tsgen.settings import QueriesConfig
+from tsgen.synthetic import writing
 from tsgen.synthetic.writers import WRITERS, WriterKind
 from tsgen.synthetic.writing import QUERIES, counts, make_queries, queries_config
 from tsgen.train.examples import read_pairs
@@ -46,7 +46,7 @@ def foods(tmp_path: Path) -> DataSet:
 def fragile(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = WriterKind("fragile", NoSettings, lambda *_: Fragile())
     monkeypatch.setitem(WRITERS._entries, "fragile", kind)
-    monkeypatch.setattr(pieces, "SIZE", 4)
+    monkeypatch.setattr(writing, "PIECE", 4)
     Fragile.calls, Fragile.breaks_at = 0, -1
 
 

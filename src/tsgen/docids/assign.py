@@ -9,14 +9,14 @@ import numpy as np
 import orjson
 
 from tsgen.arrays import save_array
-from tsgen.artifact import open_artifact, stage, stage_key
+from tsgen.artifact import open_artifact, remove_pieces, stage, stage_key
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs
 from tsgen.docids.term_set import TermSets
 from tsgen.progress import show
-from tsgen.settings import ASKED, TermsConfig, WordsConfig
-from tsgen.terms.selection import Candidates, Selection, asked_n, rank, select
-from tsgen.terms.weighing import Weighed, remove_pieces, weigh_corpus
+from tsgen.settings import QUERIES, TermsConfig, WordsConfig
+from tsgen.terms.selection import Candidates, Selection, n_for_queries, rank, select
+from tsgen.terms.weighing import PIECES, Weighed, weigh_corpus
 from tsgen.terms.weights import TERM_WEIGHTS, Weights, WeightsKind, Workspace
 from tsgen.terms.words import Splitter
 
@@ -66,11 +66,11 @@ def select_terms(
         (folder / KEPT).mkdir(exist_ok=True)
         weights.save(folder / KEPT)
         n = config.n if isinstance(config.n, int) else None  # auto
-        if config.n == ASKED:
-            n = asked_n(data, candidates, splitter)
+        if config.n == QUERIES:
+            n = n_for_queries(data, candidates, splitter)
         selection = select(candidates, n)
         _write(term_sets(candidates, selection, config.words), selection, folder)
-        remove_pieces(folder)
+        remove_pieces(folder, PIECES)
 
     inputs = terms_inputs(data, config)
     stage(out, work, kind=KIND, config=resolved, inputs=inputs, seed=seed, keep_pieces=True)
@@ -79,7 +79,7 @@ def select_terms(
 
 def terms_inputs(data: DataSet, config: TermsConfig) -> dict[str, str]:
     """Hashes of what the term sets depend on: judgments only if their weights or N are learned."""
-    splits = ["train"] if config.n == ASKED else []
+    splits = ["train"] if config.n == QUERIES else []
     if TERM_WEIGHTS.get(config.weights).trains:
         splits = ["train", "dev"]
     return {"documents": data.fingerprint} | judged_inputs(data, *splits)
@@ -127,16 +127,10 @@ def weigh(data: DataSet, weights: Weights, folder: Path) -> Weighed:
     return weigh_corpus(data.documents(), weights, folder, watch)
 
 
-def keep_weights(
-    data: DataSet, config: TermsConfig, terms: Path, folder: Path, seed: int, cache: Path
-) -> None:
+def keep_weights(terms: Path, folder: Path) -> None:
     """Make `folder` with what gives a new document its terms as those in the folder `terms` were
-    chosen. Sets that were written before this was kept have it made again."""
-    if (terms / KEPT).is_dir():
-        shutil.copytree(terms / KEPT, folder, dirs_exist_ok=True)
-    else:
-        folder.mkdir(exist_ok=True)
-        build_weights(data, config, seed, cache).save(folder)
+    chosen."""
+    shutil.copytree(terms / KEPT, folder, dirs_exist_ok=True)
     shutil.copyfile(terms / FACTS, folder / FACTS)
 
 

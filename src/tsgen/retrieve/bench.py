@@ -10,9 +10,16 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
-import orjson
-
-from tsgen.artifact import LOGS, hash_strings, stage, stage_key, write_beside
+from tsgen.artifact import (
+    LOGS,
+    hash_strings,
+    in_pieces,
+    piece_files,
+    read_lines,
+    stage,
+    stage_key,
+    write_beside,
+)
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.progress import show
@@ -24,6 +31,7 @@ from tsgen.version import __version__
 
 BATCH = 64  # queries per call of `search`: enough for a system's own batches, often enough to watch
 PIECE = 256  # queries per file: what a killed run loses at the most
+HITS = "hits"  # how these files begin
 
 Progress = Callable[[int], None]
 """Called with the number of queries done."""
@@ -56,11 +64,13 @@ def keep_run(
     progress: Progress = _unwatched,
 ) -> None:
     """Like `run_queries`, into files of a folder; those already there are not searched again."""
-    for number, piece in enumerate(_slices(_listed(queries), PIECE)):
-        path = folder / f"hits-{number:06}.jsonl"
-        if not path.exists():
-            watch = partial(_watch_piece, progress, number * PIECE)
-            _write(path, run_queries(retriever, piece, k, watch))
+
+    def work(piece: Sequence[Query], first: int) -> Iterator[object]:
+        run = run_queries(retriever, piece, k, partial(_watch_piece, progress, first))
+        return ((id, [[hit.document_id, hit.score] for hit in hits]) for id, hits in run.items())
+
+    for _ in in_pieces(_listed(queries), work, folder, PIECE, HITS):
+        pass
 
 
 def _watch_piece(progress: Progress, before: int, done: int) -> None:
@@ -70,18 +80,10 @@ def _watch_piece(progress: Progress, before: int, done: int) -> None:
 def read_kept_run(folder: Path) -> Run:
     """What `keep_run` wrote, without the hits' reasons."""
     run: Run = {}
-    for path in sorted(folder.glob("hits-*.jsonl")):
-        for line in path.read_bytes().splitlines():
-            query_id, hits = orjson.loads(line)
+    for path in piece_files(folder, HITS):
+        for query_id, hits in read_lines(path):
             run[query_id] = [Hit(document_id, score) for document_id, score in hits]
     return run
-
-
-def _write(path: Path, run: Run) -> None:
-    with write_beside(path) as beside, beside.open("wb") as file:
-        for query_id, hits in run.items():
-            row = [query_id, [[hit.document_id, hit.score] for hit in hits]]
-            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
 
 def _listed(queries: Mapping[str, Query] | Iterable[Query]) -> list[Query]:

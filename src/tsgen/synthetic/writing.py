@@ -7,6 +7,7 @@ another way does not write again. Both go on from their finished pieces.
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tsgen.artifact import (
 )
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, judged_inputs
+from tsgen.progress import show
 from tsgen.records import Document
 from tsgen.settings import QueriesConfig, WritingConfig
 from tsgen.synthetic.round_trip import FINDERS, VECTORS, Kept, choose, normalise, once
@@ -33,6 +35,7 @@ from tsgen.training_loop import remove_checkpoint
 
 QUERIES, COUNTS, WRITTEN = "queries.jsonl", "counts.json", "written.jsonl"
 NONE = "none"
+PIECE = 32  # documents a file: what a killed run loses at the most
 
 
 def queries_config(settings: Mapping[str, Mapping[str, Any]]) -> QueriesConfig:
@@ -63,11 +66,12 @@ def make_queries(data: DataSet, config: QueriesConfig, seed: int, cache: Path) -
             finder = FINDERS[config.finder](data, folder) if config.keep_top else None
 
             def chosen(rows: Sequence[Any], first: int) -> Iterator[Any]:
+                show("choosing queries", first)
                 pairs = [(row["document"], row["queries"]) for row in rows]
                 return map(asdict, choose(pairs, first, own, finder, config.keep_top or 0))
 
-            rows = in_pieces(read_lines(written / WRITTEN), chosen, folder, "choosing queries")
-            _finish(folder, [*once(Kept(**row) for row in rows)])
+            pieces = in_pieces(read_lines(written / WRITTEN), chosen, folder, PIECE)
+            _finish(folder, [*once(Kept(**row) for row in chain.from_iterable(pieces))])
         remove_pieces(folder)
         (folder / VECTORS).unlink(missing_ok=True)
 
@@ -96,11 +100,12 @@ def _write(data: DataSet, config: WritingConfig, seed: int, cache: Path) -> Path
             writer = kind.build(data, options, seed, folder)
 
             def written(documents: Sequence[Document], first: int) -> Iterator[Any]:
+                show("writing queries for documents", first)
                 found = zip(documents, writer.write(documents, config.n, seed), strict=True)
                 return ({"document": each.id, "queries": queries} for each, queries in found)
 
-            rows = in_pieces(data.documents(), written, folder, "writing queries for documents")
-            write_lines(folder / WRITTEN, rows)
+            pieces = in_pieces(data.documents(), written, folder, PIECE)
+            write_lines(folder / WRITTEN, chain.from_iterable(pieces))
         remove_pieces(folder)
         remove_checkpoint(folder)
 

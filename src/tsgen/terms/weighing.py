@@ -5,22 +5,22 @@ A piece covers a fixed number of documents and is one file; a second call goes o
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.arrays import Strings, offsets_of
-from tsgen.artifact import write_beside
+from tsgen.arrays import ARRAYS, Strings, offsets_of
+from tsgen.artifact import in_pieces
 from tsgen.errors import TsgenError
 from tsgen.records import Document
 from tsgen.terms.weights import Weights
 
 PIECE = 1024  # documents: what a killed run loses at the most
 RESERVED = "#"  # no word starts with it
-_PATTERN = f"weighed-{PIECE}-{{}}.npz"
+PIECES = "weighed"  # how the files of the pieces begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +47,13 @@ def weigh_corpus(
     size: int = PIECE,
 ) -> Weighed:
     """Weigh all documents, keeping pieces in `folder` and going on after those found there."""
-    piece = next(i for i in count() if not _path(folder, i).exists())
-    rest = islice(documents, piece * size, None)
-    while chunk := list(islice(rest, size)):
-        _write(_path(folder, piece), weigh_documents(chunk, weights))
-        done(piece * size + len(chunk))
-        piece += 1
-    return _merge([_read(_path(folder, i)) for i in range(piece)])
 
+    def work(piece: Sequence[Document], first: int) -> dict[str, NDArray[Any]]:
+        weighed = weigh_documents(piece, weights)
+        done(first + len(piece))
+        return _arrays(weighed)
 
-def remove_pieces(folder: Path) -> None:
-    """Delete the pieces, once what was made of them is written."""
-    for path in folder.glob(_PATTERN.format("*")):
-        path.unlink()
+    return _merge([*map(_weighed, in_pieces(documents, work, folder, size, PIECES, ARRAYS))])
 
 
 def weigh_documents(documents: Sequence[Document], weights: Weights) -> Weighed:
@@ -107,31 +101,24 @@ def _merge(pieces: Sequence[Weighed]) -> Weighed:
     )
 
 
-def _path(folder: Path, piece: int) -> Path:
-    return folder / _PATTERN.format(f"{piece:06d}")
-
-
-def _write(path: Path, piece: Weighed) -> None:
+def _arrays(piece: Weighed) -> dict[str, NDArray[Any]]:
     ids, words = Strings.pack(piece.document_ids), Strings.pack(piece.words)
-    with write_beside(path) as beside, beside.open("wb") as file:
-        np.savez(
-            file,
-            offsets=piece.offsets,
-            word_ids=piece.word_ids,
-            weights=piece.weights,
-            ids=ids.blob,
-            ids_offsets=ids.offsets,
-            words=words.blob,
-            words_offsets=words.offsets,
-        )
+    return {
+        "offsets": piece.offsets,
+        "word_ids": piece.word_ids,
+        "weights": piece.weights,
+        "ids": ids.blob,
+        "ids_offsets": ids.offsets,
+        "words": words.blob,
+        "words_offsets": words.offsets,
+    }
 
 
-def _read(path: Path) -> Weighed:
-    with np.load(path, allow_pickle=False) as piece:
-        return Weighed(
-            list(Strings(piece["ids_offsets"], piece["ids"])),
-            piece["offsets"],
-            piece["word_ids"],
-            piece["weights"],
-            list(Strings(piece["words_offsets"], piece["words"])),
-        )
+def _weighed(arrays: dict[str, NDArray[Any]]) -> Weighed:
+    return Weighed(
+        list(Strings(arrays["ids_offsets"], arrays["ids"])),
+        arrays["offsets"],
+        arrays["word_ids"],
+        arrays["weights"],
+        list(Strings(arrays["words_offsets"], arrays["words"])),
+    )

@@ -15,24 +15,26 @@ from pathlib import Path
 import numpy as np
 import orjson
 
-from tsgen.artifact import hash_file, read_manifest, stage, stage_key, write_beside
+from tsgen.arrays import ARRAYS
+from tsgen.artifact import hash_file, in_pieces, read_manifest, stage, stage_key
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.decode.favourite import best_permutations
 from tsgen.docids.term_set import TermSets
+from tsgen.model.backbone import backbone_version
 from tsgen.model.generator import Generator
-from tsgen.model.shipped import weights_hash
 from tsgen.progress import show
 from tsgen.queries.pairs import Pair
-from tsgen.settings import MINI, FavouriteConfig, GeneratorConfig, ModelConfig, TrainConfig
+from tsgen.settings import FavouriteConfig, GeneratorConfig, ModelConfig, TrainConfig
 from tsgen.train.examples import examples, reorder, weight_order
-from tsgen.train.hard_negatives import mistaken
+from tsgen.train.hard_negatives import find_hard_negatives
 from tsgen.train.loop import TrainingSet, train
 from tsgen.training_loop import remove_checkpoint, shown
 
 MODEL = "model"
 FIGURES = "figures.json"
-PIECE = 1024  # favourites a file: what a killed run loses at the most
+PIECE = 1024  # pairs a file: what a killed run loses at the most
+FAVOURITES, TERMS = "favourites", "terms"  # how these files begin, and the array in each
 KIND = "iteration"
 
 
@@ -42,8 +44,7 @@ def train_generator(
     """The folders in `cache` of all iterations on the term sets in `terms`; makes those missing."""
     inputs = {"terms": read_manifest(terms).key, "documents": data.fingerprint}
     inputs |= judged_inputs(data, "train", "dev") | files_read(config.train)
-    if config.model.backbone == MINI:
-        inputs["tsgen-mini"] = weights_hash()
+    inputs |= backbone_version(config.model)
     folders: list[Path] = []
     for number in range(1, config.train.iterations + 1):
         share = config.train.part(config.train.iterations)
@@ -57,7 +58,7 @@ def train_generator(
 def files_read(config: TrainConfig) -> dict[str, str]:
     """Hashes of the files that the settings name: queries to learn from, and a teacher's run."""
     queries, run = config.pairs.queries, config.run
-    files = {"queries": queries and Path(queries), "mistaken": run}
+    files = {"queries": queries and Path(queries), "hard negatives": run}
     return {name: hash_file(path) for name, path in files.items() if path}
 
 
@@ -78,8 +79,12 @@ class _Iteration:
 
     def make(self, inputs: Mapping[str, str], cache: Path) -> Path:
         pairs = self.config.pairs.model_copy(update={"queries": None})  # `inputs` has their hash
-        hard_from = self.config.hard_from if self.config.run is None else "a run"  # likewise
-        train = self.config.model_copy(update={"pairs": pairs, "hard_from": hard_from})
+        hard_negatives_from = (
+            self.config.hard_negatives_from if self.config.run is None else "a run"
+        )  # likewise
+        train = self.config.model_copy(
+            update={"pairs": pairs, "hard_negatives_from": hard_negatives_from}
+        )
         settings = GeneratorConfig(model=self.model, train=train)
         key = stage_key(KIND, settings.model_dump(mode="json"), inputs, self.seed)
         folder = cache / f"iteration-{self.config.iterations}-{key[:12]}"
@@ -110,12 +115,12 @@ class _Iteration:
     def _start(self, sets: TermSets) -> Generator:
         """Θ^{T−1}."""
         for folder in self.previous:
-            return Generator.load(folder / MODEL, sets, self.model.query_tokens)
+            return Generator.load(folder / MODEL, sets, self.model)
         return Generator.new(self.model, sets, self.seed)
 
     def _training(self, generator: Generator, pairs: Sequence[Pair], folder: Path) -> TrainingSet:
         count = self.config.permutations
-        hard = mistaken(self.data, generator, pairs, self.config, self.seed)
+        hard = find_hard_negatives(self.data, generator, pairs, self.config, self.seed)
         if self.previous or self.config.order == "likelihood":
             orders = favourite_orders(generator, pairs, self._search(generator), folder, count)
             return TrainingSet(_repeated(pairs, count), orders, hard=hard and hard.repeated(count))
@@ -144,23 +149,20 @@ def favourite_orders(
     first again where there are fewer); finished pieces are kept in `folder`."""
     documents = [pair.document for pair in _repeated(pairs, count)]
     by_weight = weight_order(generator.sets, documents)
-    found: list[Int32] = [by_weight.values[:0]]
-    for start in range(0, len(pairs), PIECE):
-        show("favourite permutations", start, len(pairs))
-        path = folder / f"favourites-{start:08}.npy"
-        if not path.exists():
-            terms = _favourites(generator, pairs[start : start + PIECE], config, count)
-            with write_beside(path) as beside, beside.open("wb") as file:
-                np.save(file, terms, allow_pickle=False)
-        found.append(np.load(path, allow_pickle=False))
-    return Ragged(by_weight.offsets, np.concatenate(found))
+
+    def work(piece: Sequence[Pair], first: int) -> dict[str, Int32]:
+        show("favourite permutations", first, len(pairs))
+        return {TERMS: _favourites(generator, piece, config, count)}
+
+    found = [piece[TERMS] for piece in in_pieces(pairs, work, folder, PIECE, FAVOURITES, ARRAYS)]
+    return Ragged(by_weight.offsets, np.concatenate([by_weight.values[:0], *found]))
 
 
 def _favourites(
     generator: Generator, pairs: Sequence[Pair], config: FavouriteConfig, count: int
 ) -> Int32:
-    asked = [(pair.query, pair.document) for pair in pairs]
-    best = best_permutations(generator.backbone, generator.constraint, asked, count, config)
+    numbered = [(pair.query, pair.document) for pair in pairs]
+    best = best_permutations(generator.backbone, generator.constraint, numbered, count, config)
     rows = [order.terms for orders in best for order in islice(cycle(orders), count)]
     return np.array([term for row in rows for term in row], dtype=np.int32)
 
