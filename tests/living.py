@@ -80,7 +80,7 @@ def rebuilt(collection: Collection) -> Engine:
     now = collection.engine
     sets = TermSets.of(now.generator.sets.term_set(i) for i in range(len(collection)))
     model = collection.folder / "model"
-    return Engine(Generator.adapted(model, sets), now.config, now.documents)
+    return Engine(Generator.load_with_terms(model, sets, now.config.model), now.config, now.documents)
 
 
 def rounded(found: Iterable[Iterable[Hit]]) -> list[list[tuple[object, ...]]]:

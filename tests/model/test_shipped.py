@@ -53,6 +53,6 @@ def test_what_is_shipped_again_is_the_same(tmp_path: Path) -> None:
     generator = Generator.new(ModelConfig(), SETS, 0)
     generator.backbone.save(tmp_path / "model")
     ship(tmp_path / "model", {}, tmp_path / "shipped")
-    again = Generator.adapted(tsgen_mini(tmp_path / "shipped"), SETS)
+    again = Generator.load_with_terms(tsgen_mini(tmp_path / "shipped"), SETS, ModelConfig())
     both = generator.backbone.state_dict(), again.backbone.state_dict()
     assert all(torch.equal(both[0][name], both[1][name]) for name in both[0])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import FAMILIES, PAIRS, VALIDATION, generator
+from tiny_models import FAMILIES, PAIRS, VALIDATION, generator, settings_of
 
 from tsgen.decode.favourite import favourite_permutations
 from tsgen.decode.log_probs import log_likelihoods
@@ -70,7 +70,7 @@ def _check_favourites(one: Generator) -> None:
 
 def _check_saving(one: Generator, folder: Path) -> None:
     one.backbone.save(folder)
-    again = Generator.load(folder, one.sets, query_tokens=64)
+    again = Generator.load(folder, one.sets, settings_of(one.backbone))
     targets = torch.tensor([[5, 6, 7]])
     expected = one.backbone(["q3 w3"], targets)
     torch.testing.assert_close(again.backbone(["q3 w3"], targets), expected)
@@ -81,8 +81,8 @@ def _check_saving(one: Generator, folder: Path) -> None:
     "changes",
     [
         {"loss": "any_remaining", "order": "random"},
-        {"ranking": 4.0, "other_documents": 8},
-        {"softmax": "full", "freeze_embeddings": True, "encoder_learning_rate": 2e-3},
+        {"prior_weight": 4.0, "random_negatives": 8},
+        {"normalise": "full", "freeze_embeddings": True, "encoder_learning_rate": 2e-3},
     ],
 )
 def test_other_settings_learn_too(tmp_path: Path, changes: dict[str, object]) -> None:
@@ -90,7 +90,7 @@ def test_other_settings_learn_too(tmp_path: Path, changes: dict[str, object]) ->
 
 
 def test_a_few_terms_are_enough_to_search_over_valid_ones(tmp_path: Path) -> None:
-    changes = {"loss": "any_remaining", "order": "random", "other_documents": 8, "first_tokens": 3}
+    changes = {"loss": "any_remaining", "order": "random", "random_negatives": 8, "first_tokens": 3}
     one = trained("mini-word-set", tmp_path, **changes, epochs=270)
     assert recall_at_1(one, normalise="valid", merge="sum") == 1.0
 
@@ -105,5 +105,5 @@ def test_frozen_embeddings_stay(tmp_path: Path) -> None:
 def test_any_remaining_needs_one_token_a_term(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'any_remaining' needs one token a term"):
         trained("t5", tmp_path, loss="any_remaining")
-    with pytest.raises(ConfigError, match=r"train.ranking = 2.0 needs one token a term"):
-        trained("t5", tmp_path, ranking=2.0, other_documents=8)
+    with pytest.raises(ConfigError, match=r"train.prior_weight = 2.0 needs one token a term"):
+        trained("t5", tmp_path, prior_weight=2.0, random_negatives=8)

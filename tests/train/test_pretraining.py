@@ -39,7 +39,7 @@ def test_learns_from_texts_alone(tmp_path: Path) -> None:
     best = pretrain(texts, made, tmp_path / "out", cache=tmp_path / "cache")
     assert best > 0.5
     other = TermSets.of([TermSet("x", ("bread", "unheard"), (2.0, 1.0))])
-    adapted = Generator.adapted(tmp_path / "out" / "model", other)
+    adapted = Generator.load_with_terms(tmp_path / "out" / "model", other, made.model)
     assert adapted.backbone.output_size == 2
 
 

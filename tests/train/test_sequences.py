@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tiny_models import HF, PAIRS, PIECES, TINY, VALIDATION
+from tiny_models import HF, PAIRS, PIECES, TINY, VALIDATION, settings_of
 
 from tsgen.decode.search import search
 from tsgen.docids.sequence_ids import SequenceIds
@@ -66,7 +66,9 @@ def test_learned_saved_and_loaded(family: str, tmp_path: Path) -> None:
     # Documents that share a text come together: the second of two has rank 2.
     assert best >= (0.95 if "free" in family else 0.7)
     one.backbone.save(tmp_path / "model")
-    again = SequenceGenerator.of(load_backbone(tmp_path / "model", 64), one.ids)
+    again = SequenceGenerator.of(
+        load_backbone(tmp_path / "model", settings_of(one.backbone)), one.ids
+    )
     found = [search(g.backbone, g.constraint, VALIDATION.queries, 5) for g in (one, again)]
     assert [[h.document for h in hits] for hits in found[0]] == [
         [h.document for h in hits] for hits in found[1]

@@ -12,9 +12,12 @@ from transformers import BertConfig, PreTrainedTokenizerFast
 
 import tiny
 from tsgen.docids.term_set import TermSets
-from tsgen.model.generator import Generator, TrainableBackbone
+from tsgen.model.backbone import Backbone
+from tsgen.model.generator import Generator
+from tsgen.model.mini import Mini
 from tsgen.queries.pairs import Pair
 from tsgen.records import TermSet
+from tsgen.settings import ModelConfig
 from tsgen.train.examples import Validation
 
 DOCUMENTS = 20
@@ -44,20 +47,25 @@ def bert_config() -> BertConfig:
     return tiny.bert_config(TINY.vocabulary)
 
 
-def _by_words(make: Callable[[], TrainableBackbone]) -> TrainableBackbone:
+def _by_words(make: Callable[[], Backbone]) -> Backbone:
     backbone = make()
     backbone.one_symbol_a_term(list(term_sets().vocabulary))
     return backbone
 
 
 HF = {"t5": TINY.t5, "bart": TINY.bart, "bert2bert": TINY.bert2bert, "llama": TINY.llama}
-FAMILIES: dict[str, Callable[[], TrainableBackbone]] = {
+FAMILIES: dict[str, Callable[[], Backbone]] = {
     "mini-word": lambda: TINY.mini(list(term_sets().vocabulary)),
     "mini-word-set": lambda: TINY.mini(list(term_sets().vocabulary), decoder="set"),
     "mini-subword": TINY.mini,
     **HF,
     **{f"{name}-word": partial(_by_words, make) for name, make in HF.items()},
 }
+
+
+def settings_of(backbone: Backbone) -> ModelConfig:
+    """The settings with which such a backbone is loaded."""
+    return ModelConfig(backbone="mini-flat" if isinstance(backbone, Mini) else "transformers")
 
 
 def generator(family: str, seed: int = 0) -> Generator:

@@ -21,13 +21,14 @@ from tsgen.constrain.constraint import Bool, Int, Int32, Ragged, spans
 from tsgen.constrain.kernels import kernel
 from tsgen.constrain.ngrams import SubstringConstraint, Suffixes
 from tsgen.corpus.dataset import DataSet, watched_documents
-from tsgen.decode.beam import Moment
+from tsgen.decode.beam import Step
 from tsgen.decode.search import search
 from tsgen.decode.topk import Float
 from tsgen.errors import ConfigError
-from tsgen.model.generator import TrainableBackbone, load_backbone
+from tsgen.model.backbone import Backbone, tokenizer_of
+from tsgen.model.generator import load_backbone
 from tsgen.records import Hit, Reason
-from tsgen.retrieve.sequence_systems import SequenceConfig, SequenceFit, tokenizer_of
+from tsgen.retrieve.sequence_systems import SequenceConfig, SequenceFit
 from tsgen.settings import DecodeConfig
 from tsgen.train.examples import numbered_examples, padded, read_pairs
 from tsgen.train.iterate import MODEL
@@ -62,11 +63,11 @@ class Collector:
         self._before, self._queries = 0, 0  # those of earlier batches; of all up to this one
         self._parts: list[tuple[Int, Kept]] = []
 
-    def step(self, moment: Moment) -> None:
+    def step(self, step: Step) -> None:
         """Called by the search."""
-        if moment.number == 1:
-            self._before, self._queries = self._queries, self._queries + len(moment.bar)
-        kept = moment.closed.kept
+        if step.number == 1:
+            self._before, self._queries = self._queries, self._queries + len(step.bar)
+        kept = step.closed.kept
         slices = Kept(kept.cursor.low, kept.cursor.high, kept.cursor.depth, kept.score)
         self._parts.append((self._before + kept.query, slices))
 
@@ -322,7 +323,7 @@ class NgramConfig(SequenceConfig):
 class NgramRetriever:
     """A backbone, all text of all documents, and the views that have an index of their own."""
 
-    backbone: TrainableBackbone
+    backbone: Backbone
     ids: Strings
     everything: Suffixes
     views: dict[str, Suffixes]  # all but the body
@@ -330,7 +331,7 @@ class NgramRetriever:
 
     @classmethod
     def of(
-        cls, backbone: TrainableBackbone, ids: Strings, views: Sequence[View], config: NgramConfig
+        cls, backbone: Backbone, ids: Strings, views: Sequence[View], config: NgramConfig
     ) -> Self:
         """Index the views."""
         own = {
@@ -348,7 +349,7 @@ class NgramRetriever:
     @property
     def encoder(self) -> Any:
         """The part that reads queries; it holds the input embeddings."""
-        return self.backbone.encoder
+        return self.backbone.query_encoder
 
     @cached_property
     def _constraints(self) -> dict[str, SubstringConstraint]:
@@ -426,12 +427,12 @@ class NgramRetriever:
             path.name.removeprefix(VIEW): Suffixes.load(path)
             for path in sorted(folder.glob(f"{VIEW}*"))
         }
-        backbone = load_backbone(folder / MODEL, config.model.query_tokens)
+        backbone = load_backbone(folder / MODEL, config.model)
         ids, everything = Strings.load(folder, IDS), Suffixes.load(folder / EVERYTHING)
         return cls(_ready(backbone), ids, everything, views, config)
 
 
-def _ready(backbone: TrainableBackbone) -> TrainableBackbone:
+def _ready(backbone: Backbone) -> Backbone:
     """On the GPU if there is one."""
     backbone.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     return backbone
@@ -535,7 +536,7 @@ def _train(
         prompt(views[view].name, pairs[pair].query)
         for pair, view in zip(row.tolist(), targets.view.tolist(), strict=True)
     ]
-    over = retriever.constraint.alphabet if train.softmax == "docid" else None
+    over = retriever.constraint.alphabet if train.normalise == "docid" else None
     objective = TokenObjective(retriever.backbone, over)
     batches = Batches(objective, prompts, targets, train.batch_size, seed)
 

@@ -22,7 +22,8 @@ from tsgen.baselines._bi_encoder import finish, in_chunks, trained
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
 from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError, MissingExtraError
-from tsgen.model.pretrained import FLAN_T5, flan_t5_small
+from tsgen.model.backbone import FLAN_T5
+from tsgen.model.pretrained import flan_t5_small
 from tsgen.retrieve.systems import SYSTEMS, System
 
 

@@ -111,7 +111,7 @@ class _After:
     def engine(self) -> Engine:
         """The engine with the generator of that iteration."""
         config, sets = self.last.config, TermSets.load(self.terms)
-        generator = Generator.load(self.iteration / MODEL, sets, config.model.query_tokens)
+        generator = Generator.load(self.iteration / MODEL, sets, config.model)
         return Engine(generator, config, self.last.documents)
 
 

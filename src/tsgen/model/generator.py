@@ -1,4 +1,4 @@
-"""A generator whose documents change: the same model, other term sets."""
+"""A language model together with the term sets it writes, and how it gets other term sets."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -14,31 +14,24 @@ from tsgen.constrain.term_sets import PostingsConstraint
 from tsgen.docids.spelling import Spelling, Tokenize, subwords, words
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
-from tsgen.model.decoder_only import DecoderOnly
-from tsgen.model.mini import CONFIG_FILE, Mini
-from tsgen.model.pretrained import load_pretrained, load_saved, require_pretrained
-from tsgen.model.seq2seq import Seq2Seq
-from tsgen.model.shipped import tsgen_mini
+from tsgen.model.backbone import Backbone, architecture
 from tsgen.model.vocabulary import pieces_in_text, word_pieces
-from tsgen.settings import MINI, MINI_FLAT, ModelConfig
+from tsgen.settings import ModelConfig
 
-# A language model together with the term sets it writes.
-
-TERMINATOR = ","
-TrainableBackbone = Mini | Seq2Seq | DecoderOnly
+TERMINATOR = ","  # after each term that is spelled by pieces, as in the paper
 
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """The backbone, the documents' term sets, and what keeps generation inside them."""
+    """A backbone, the documents' term sets, and the constraint that keeps a search inside them."""
 
-    backbone: TrainableBackbone
+    backbone: Backbone
     sets: TermSets
     constraint: PostingsConstraint
 
     @classmethod
-    def of(cls, backbone: TrainableBackbone, sets: TermSets) -> Self:
-        """The backbone on the GPU if there is one, the terms spelled as it writes them."""
+    def of(cls, backbone: Backbone, sets: TermSets) -> Self:
+        """Put the backbone on the GPU if there is one, and spell the terms as it writes them."""
         backbone.to("cuda" if torch.cuda.is_available() else "cpu").eval()
         return cls(backbone, sets, PostingsConstraint(sets, spelling_for(backbone, sets)))
 
@@ -47,52 +40,38 @@ class Generator:
         """An untrained generator; what the pretrained model does not bring starts from the seed."""
         torch.manual_seed(seed)
         terms = list(sets.vocabulary) if config.spelling == "word" else None
-        if config.backbone == MINI:
-            return cls.adapted(tsgen_mini(), sets)
-        if config.backbone == MINI_FLAT:
-            return cls.of(Mini.create(config.own_sizes(), terms), sets)
-        return cls.of(load_pretrained(config.backbone, config.query_tokens, terms), sets)
+        return cls.of(architecture(config.backbone).create(config, terms), sets)
 
     @classmethod
-    def load(cls, folder: Path, sets: TermSets, query_tokens: int) -> Self:
-        """From the folder that the backbone's `save` wrote."""
-        return cls.of(load_backbone(folder, query_tokens), sets)
+    def load(cls, folder: Path, sets: TermSets, config: ModelConfig) -> Self:
+        """Read the backbone that was saved in the folder; `sets` are the ones that it writes."""
+        return cls.of(load_backbone(folder, config), sets)
 
     @classmethod
-    def adapted(cls, folder: Path, sets: TermSets) -> Self:
-        """A saved `mini` that spells by word, with the terms of other sets as its symbols: their
-        vectors are composed of pieces that it knows."""
-        backbone = Mini.load(folder, list(sets.vocabulary))
-        if backbone.spelling != "word":
-            raise ConfigError(
-                f"{folder}: it spells terms by subwords; expected one with spelling 'word', which "
-                "alone can take other terms as its symbols."
-            )
-        return cls.of(backbone, sets)
+    def load_with_terms(cls, folder: Path, sets: TermSets, config: ModelConfig) -> Self:
+        """Read the backbone that was saved in the folder, with the terms of these sets as its
+        symbols in place of those it was saved with."""
+        load = architecture(config.backbone).load
+        return cls.of(load(folder, config, list(sets.vocabulary)), sets)
 
     @property
     def encoder(self) -> Any:
-        """The part that reads queries; it holds the input embeddings."""
-        return self.backbone.encoder
+        """The module that reads queries; it holds the input embeddings."""
+        return self.backbone.query_encoder
 
 
-def load_backbone(folder: Path, query_tokens: int) -> TrainableBackbone:
-    """What a backbone's `save` wrote."""
-    if (folder / CONFIG_FILE).exists():
-        return Mini.load(folder)
-    return load_saved(folder, query_tokens)
+def load_backbone(folder: Path, config: ModelConfig) -> Backbone:
+    """Read what the `save` of a backbone with these settings wrote."""
+    return architecture(config.backbone).load(folder, config, None)
 
 
 def require_backbone(config: ModelConfig) -> None:
     """Fail now if the language model cannot be had."""
-    if config.backbone == MINI:
-        tsgen_mini()
-    elif config.backbone != MINI_FLAT:
-        require_pretrained(config.backbone)
+    architecture(config.backbone).require(config)
 
 
-def spelling_for(backbone: TrainableBackbone, sets: TermSets) -> Spelling:
-    """One output symbol a term, or the tokenizer's pieces closed by the paper's ","."""
+def spelling_for(backbone: Backbone, sets: TermSets) -> Spelling:
+    """Spell each term by one output symbol, or by the tokenizer's pieces and the paper's ","."""
     if backbone.spelling == "word":
         return words(len(sets.vocabulary))
     tokenizer = backbone.tokenizer
@@ -100,7 +79,7 @@ def spelling_for(backbone: TrainableBackbone, sets: TermSets) -> Spelling:
 
 
 def subword_spelling(tokenizer: Any, sets: TermSets, tokenize: Tokenize) -> Spelling:
-    """The pieces that `tokenize` gives each term, closed by the paper's ","."""
+    """Spell each term by the pieces that `tokenize` gives it and the paper's "," after them."""
     terminator = tokenizer.convert_tokens_to_ids(TERMINATOR)
     if terminator in (None, tokenizer.unk_token_id):
         raise ConfigError(
@@ -111,17 +90,24 @@ def subword_spelling(tokenizer: Any, sets: TermSets, tokenize: Tokenize) -> Spel
 
 
 class Grower:
-    """Gives a model other term sets, and keeps what was found out about terms.
+    """Gives a model other term sets, and remembers the pieces of terms that it has spelled before.
 
-    Its tokenizer is a copy: that of the model may be reading queries in another thread.
+    It spells with a copy of the model's tokenizer, because the model's own may be reading queries
+    in another thread.
     """
 
-    def __init__(self, backbone: TrainableBackbone) -> None:
+    def __init__(self, backbone: Backbone) -> None:
         self._tokenizer = deepcopy(backbone.tokenizer)
         self._pieces: dict[str, Sequence[int]] = {}
 
     def grow(self, before: Generator, sets: TermSets, kept: NDArray[np.int32]) -> Generator:
-        """The generator for `sets`; term t of them was the term kept[t], or −1: it is new."""
+        """Make the generator of other term sets.
+
+        Args:
+            before: A generator with the backbone that this object was made for.
+            sets: The term sets that the new generator writes.
+            kept: [V] which term of `before` each term of `sets` is, or −1 for a new term.
+        """
         backbone = before.backbone
         if backbone.spelling != "word":
             spelling = subword_spelling(self._tokenizer, sets, self._tokenize)
@@ -139,17 +125,7 @@ class Grower:
         return [self._pieces[term] for term in terms]
 
 
-def load_with_terms(folder: Path, sets: TermSets, query_tokens: int) -> Generator:
-    """A saved model with the terms of these sets as its symbols, in place of those it came with."""
-    backbone = load_backbone(folder, query_tokens)
-    if backbone.spelling == "word":
-        pieces = word_pieces(backbone.tokenizer, list(sets.vocabulary))
-        none = np.full(len(sets.vocabulary), -1, np.int32)
-        backbone = backbone.with_symbols(none, pieces)
-    return Generator.of(backbone, sets)
-
-
 def kept_terms(before: TermSets, after: TermSets) -> NDArray[np.int32]:
-    """[V] which term of `before` each term of `after` is, or −1."""
+    """[V] which term of `before` each term of `after` is, or −1 for a new term."""
     numbers = {term: i for i, term in enumerate(before.vocabulary)}
     return np.array([numbers.get(term, -1) for term in after.vocabulary], np.int32)

@@ -16,6 +16,7 @@ from torch.nn import functional
 from tsgen.artifact import write_beside
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.errors import ConfigError
+from tsgen.model.backbone import Backbone
 from tsgen.model.tree_cache import Rows, TreeCache
 from tsgen.model.vocabulary import FreeTable, WordTable, own_table, shared, word_pieces
 
@@ -351,7 +352,7 @@ class Symbols(nn.Module):
 WORDS_FILE = "words.safetensors"
 
 
-class HFBackbone(nn.Module):
+class HFBackbone(Backbone):
     """A model of transformers, its tokenizer, and the symbols it writes terms with.
 
     Subclasses say how queries are read and how decoding goes on from there.
@@ -372,8 +373,8 @@ class HFBackbone(nn.Module):
         self._write(count)
 
     @property
-    def encoder(self) -> Any:
-        """The part that reads queries; it holds the input embeddings."""
+    def query_encoder(self) -> Any:
+        """The encoder; in a decoder-only model the decoder itself."""
         return self._parts.encoder
 
     @property
@@ -385,12 +386,6 @@ class HFBackbone(nn.Module):
     def output_size(self) -> int:
         """The number of the tokenizer's pieces, or of terms."""
         return self.symbols.size
-
-    def step(
-        self, cache: Any, parents: Tensor, tokens: Tensor, lengths: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Append `tokens` [R] to `parents` [R]: the new nodes [R] and hidden states [R, d]."""
-        raise NotImplementedError
 
     def keep(self, cache: Reading, nodes: Tensor) -> Tensor:
         """Forget everything but the paths of `nodes` [R]; returns their new numbers [R]."""

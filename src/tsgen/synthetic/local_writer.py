@@ -1,7 +1,7 @@
 """A query writer fine-tuned on the corpus's own (document, query) pairs, as the paper does it.
 
-The paper tunes docT5query, a T5-base; here any backbone learns: the small one that comes with
-tsgen, or an encoder-decoder or language model by its name.
+The paper tunes docT5query, a T5-base; here any backbone learns: the small `mini-flat`, or an
+encoder-decoder or a causal language model by its name.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,10 @@ from torch.nn import functional
 
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.errors import ConfigError, DataError
-from tsgen.model.mini import Mini
-from tsgen.model.pretrained import load_pretrained
+from tsgen.model.backbone import Backbone, architecture
 from tsgen.queries.pairs import Pair, judged_pairs
 from tsgen.records import Document
-from tsgen.settings import LocalConfig, MiniConfig
+from tsgen.settings import LocalConfig, ModelConfig
 from tsgen.synthetic.writers import WRITERS, WriterKind
 from tsgen.training_loop import TrainingLoop, shard, shown
 
@@ -52,7 +51,7 @@ class Choices:
 class CopyingWriter(nn.Module):
     """A backbone with a bonus for tokens of the document."""
 
-    def __init__(self, backbone: Any, frequent: Ints, document_tokens: int) -> None:
+    def __init__(self, backbone: Backbone, frequent: Ints, document_tokens: int) -> None:
         super().__init__()
         self.backbone = backbone
         self.bonus = nn.Parameter(torch.tensor(BONUS))
@@ -130,7 +129,7 @@ def _end_token(tokenizer: Any) -> int:
     if end is None:
         raise ConfigError(
             "the writer's tokenizer has no special token to end a query with; expected an eos, "
-            "sep, cls or pad token. Choose another backbone: --set queries.local.backbone=mini."
+            "sep, cls or pad token. Choose another: --set queries.local.backbone=mini-flat."
         )
     return int(end)
 
@@ -195,7 +194,6 @@ def _draws(
     return np.random.default_rng((seed, number)).random((n, tokens))
 
 
-MINI = "mini"
 HELD_OUT = 0.05  # share of the pairs that validate where there is no dev split
 CHARACTERS = 8  # of a text to a token, at the most: what is kept of a document while training
 
@@ -280,23 +278,22 @@ def _pairs(data: DataSet, config: LocalConfig, seed: int) -> tuple[list[Pair], l
     return [pairs[i] for i in order[count:]] or pairs, [pairs[i] for i in order[:count]]
 
 
-def _backbone(config: LocalConfig) -> Any:
-    if config.backbone != MINI:
-        return load_pretrained(config.backbone, config.document_tokens)
-    return Mini.create(
-        MiniConfig(
-            encoder=config.encoder,
-            encoder_layers=config.encoder_layers,
-            layers=config.layers,
-            heads=config.heads,
-            spelling="subword",
-            query_tokens=config.document_tokens,
-            positions=config.query_tokens,
-        )
+def _backbone(config: LocalConfig) -> Backbone:
+    """An untrained backbone that reads documents and writes its tokenizer's pieces."""
+    model = ModelConfig(
+        backbone=config.backbone,
+        encoder=config.encoder,
+        encoder_layers=config.encoder_layers,
+        layers=config.layers,
+        heads=config.heads,
+        spelling="subword",
+        query_tokens=config.document_tokens,
+        positions=config.query_tokens,
     )
+    return architecture(config.backbone).create(model, None)
 
 
-def _tokens(backbone: Any, pairs: Sequence[Pair], config: LocalConfig) -> list[Any]:
+def _tokens(backbone: Backbone, pairs: Sequence[Pair], config: LocalConfig) -> list[Any]:
     """The queries' tokens, with room for the end."""
     texts = [pair.query for pair in pairs]
     return tokens_of(backbone.tokenizer, texts, config.query_tokens - 1)
@@ -304,7 +301,7 @@ def _tokens(backbone: Any, pairs: Sequence[Pair], config: LocalConfig) -> list[A
 
 def _optimizer(writer: CopyingWriter, config: LocalConfig) -> torch.optim.Optimizer:
     """AdamW; the encoder learns slower, its embeddings stay as they are."""
-    encoder = writer.backbone.encoder
+    encoder = writer.backbone.query_encoder
     encoder.get_input_embeddings().requires_grad_(False)
     inside = {id(weights) for weights in encoder.parameters()}
     learned = [weights for weights in writer.parameters() if weights.requires_grad]

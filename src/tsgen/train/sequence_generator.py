@@ -12,11 +12,9 @@ from tsgen.constrain.constraint import Bool, Int, Ragged
 from tsgen.constrain.trie import SequenceTrie
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.errors import ConfigError
-from tsgen.model.generator import TrainableBackbone, load_backbone
-from tsgen.model.mini import Mini
-from tsgen.model.pretrained import load_pretrained
-from tsgen.model.shipped import tsgen_mini
-from tsgen.settings import MINI, MINI_FLAT, ModelConfig, SequenceTrainConfig
+from tsgen.model.backbone import Backbone, architecture
+from tsgen.model.generator import load_backbone
+from tsgen.settings import ModelConfig, SequenceTrainConfig
 from tsgen.train.examples import Validation, padded
 from tsgen.train.loop import Batches, Searchable, minimise
 from tsgen.train.objective import TokenObjective
@@ -27,54 +25,41 @@ from tsgen.training_loop import Report
 class SequenceGenerator:
     """The backbone, the documents' sequences, and the trie that keeps generation inside them."""
 
-    backbone: TrainableBackbone
+    backbone: Backbone
     ids: SequenceIds
     constraint: SequenceTrie
 
     @classmethod
-    def of(cls, backbone: TrainableBackbone, ids: SequenceIds) -> Self:
+    def of(cls, backbone: Backbone, ids: SequenceIds) -> Self:
         """The backbone on the GPU if there is one; hypotheses compete token by token."""
         backbone.to("cuda" if torch.cuda.is_available() else "cpu").eval()
         rows = Ragged(ids.offsets.astype(np.int64), ids.tokens)
         return cls(backbone, ids, SequenceTrie(rows, end=ids.end, labels=rows))
 
     @classmethod
-    def load(cls, folder: Path, ids: SequenceIds, query_tokens: int) -> Self:
+    def load(cls, folder: Path, ids: SequenceIds, config: ModelConfig) -> Self:
         """From the folder that the backbone's `save` wrote."""
-        return cls.of(load_backbone(folder, query_tokens), ids)
+        return cls.of(load_backbone(folder, config), ids)
 
     @property
     def encoder(self) -> Any:
         """The part that reads queries; it holds the input embeddings."""
-        return self.backbone.encoder
+        return self.backbone.query_encoder
 
     def targets(self, documents: Sequence[int]) -> Ragged:
         """What is to be written for each of these documents, its end included."""
         return Ragged(*self.ids.closed()).take(np.asarray(documents, dtype=np.int64))
 
 
-def new_backbone(config: ModelConfig, seed: int, symbols: int | None = None) -> TrainableBackbone:
+def new_backbone(config: ModelConfig, seed: int, symbols: int | None = None) -> Backbone:
     """An untrained backbone that writes its tokenizer's pieces, or so many symbols of their own.
 
     `mini` was trained to write sets of whole words: here it starts from what it learned of reading
     queries and of deciding by them, with other symbols to write, one after the other.
     """
     torch.manual_seed(seed)
-    if config.backbone in (MINI, MINI_FLAT):
-        fixed = {"spelling": "subword", "decoder": "sequence", "free_symbols": symbols}
-        small = Mini.create(config.own_sizes().model_copy(update=fixed))
-        if config.backbone == MINI:
-            small.start_from(tsgen_mini())
-        return small
-    if config.adaptive is not None:
-        raise ConfigError(
-            f"model.adaptive = {config.adaptive} with the backbone {config.backbone!r}; expected "
-            f"{MINI_FLAT!r}, whose decoder adapts. Set model.backbone={MINI_FLAT}, or adaptive=0."
-        )
-    backbone = load_pretrained(config.backbone, config.query_tokens)
-    if symbols is not None:
-        backbone.write_free_symbols(symbols)
-    return backbone
+    pieces = {"spelling": "subword", "decoder": "sequence"}
+    return architecture(config.backbone).create(config.model_copy(update=pieces), symbols)
 
 
 def end_token(tokenizer: Any) -> int:
@@ -101,7 +86,7 @@ class SequenceTargets:
     def batch(
         self,
         rows: Int,
-        queries: Sequence[str],  # noqa: ARG002 - always the same, whatever is asked
+        queries: Sequence[str],  # noqa: ARG002 - a target does not depend on the query
         rng: np.random.Generator,  # noqa: ARG002
     ) -> tuple[Int, Bool]:
         """The tokens [B, T] of some pairs, and where they are not padding [B, T]."""
@@ -122,7 +107,7 @@ def train_sequences(
 
     The best weights end up in the generator; `folder` holds what an interrupted call goes on from.
     """
-    over = generator.constraint.alphabet if config.softmax == "docid" else None
+    over = generator.constraint.alphabet if config.normalise == "docid" else None
     objective = TokenObjective(generator.backbone, over)
     batch = Batches(objective, queries, SequenceTargets(targets), config.batch_size, seed)
     steps = batch.per_epoch * config.epochs
