@@ -15,8 +15,7 @@ from tsgen.config import read_settings
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
 from tsgen.evaluate.iterations import IterationComparison, compare_iterations
-from tsgen.retrieve.build import fit_engine
-from tsgen.retrieve.engine import engine_config
+from tsgen.retrieve.build import engine_config, fit_engine
 from tsgen.retrieve.systems import check_tables
 
 

@@ -31,7 +31,6 @@ from tsgen.progress import show
 from tsgen.records import Document, Judgments
 from tsgen.retrieve.bench import run_queries
 from tsgen.retrieve.build import index_config, index_documents
-from tsgen.retrieve.collection import Collection, put_all
 from tsgen.retrieve.engine import Engine
 
 Figures = dict[str, Any]
@@ -74,7 +73,7 @@ def _measure(options: Namespace, work: Path) -> Figures:
     added, asked = _others(other, {one.title for one in documents}, options.count, rng)
     _index(data, options, work / "before")
     shutil.copytree(work / "before", work / "changed")
-    with Collection.open(work / "changed") as collection:
+    with Engine.load(work / "changed") as collection:
         figures = _change(collection, removed, added, options.together)
         engine = collection.engine
         figures["removed documents found again"] = _found_again(engine, data, removed)
@@ -145,7 +144,7 @@ def _written(path: Path, documents: Iterable[Document]) -> DataSet:
 
 
 def _change(
-    collection: Collection, removed: Sequence[str], added: Sequence[Document], together: int
+    collection: Engine, removed: Sequence[str], added: Sequence[Document], together: int
 ) -> Figures:
     collection.put(added[:1])  # so that the weights are read before the clock starts
     figures: Figures = {"documents": len(collection) - 1}
@@ -191,7 +190,7 @@ def _recall(engine: Engine, asked: tuple[dict[str, str], Judgments], what: str) 
     return {f"R@{depth}": total / len(queries) for depth, total in best.items()}
 
 
-def _compacted(collection: Collection, texts: dict[str, str]) -> Figures:
+def _compacted(collection: Engine, texts: dict[str, str]) -> Figures:
     """Whether compaction changes what is found, and how long it takes."""
     queries = list(texts.values())[:64]
     before = collection.search(queries, 10)

@@ -115,7 +115,7 @@ def _times(tried: Tried, name: str) -> list[float]:
 
 
 def _plan(plain: DecodeConfig, pool: int, beam: int) -> DecodeConfig:
-    return plain.model_copy(update={"pool": pool, "fill": DEPTH, "beam": beam, "prior": "meant"})
+    return plain.model_copy(update={"pool": pool, "fill": DEPTH, "beam": beam, "prior": "weighted"})
 
 
 def _name(pool: int, beam: int) -> str:

@@ -3,8 +3,8 @@
     python experiments/scores.py ENGINE DATA [--name NAME] [--queries 400] [--out docs/results]
 
 One search a query finds the candidates (what the beam found and the prior's best) and the parts of
-their scores; every pair of λ (`decode.rescore`) and μ (`decode.overlap`) then ranks these. Writes
-scores-NAME.json and .md: M@10 by λ and μ.
+their scores; every pair of λ (`decode.prior_weight`) and μ (`decode.lexical_weight`) then ranks
+these. Writes scores-NAME.json and .md: M@10 by λ and μ.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -18,7 +18,7 @@ from tsgen.cli.common import progress
 from tsgen.cli.publishing import made, publish
 from tsgen.corpus.dataset import DataSet, some_judged
 from tsgen.corpus.load import load
-from tsgen.decode.ranking import overlaps
+from tsgen.decode.ranking import lexical_scores
 from tsgen.decode.search import search, search_by_prior
 from tsgen.evaluate.tables import Column, Row, Table
 from tsgen.progress import show
@@ -34,13 +34,13 @@ class Parts:
     """Of the candidates for one query."""
 
     generated: Floats  # log p, or that of the last one found
-    meant: Floats  # log m
-    overlap: Floats  # o
+    prior: Floats  # log m
+    lexical: Floats  # o
     right: NDArray[np.bool_]
 
     def reciprocal_rank(self, weight: float, words: float) -> float:
         """1 / the rank of the first right one among the first ten, ordered by λ and μ."""
-        scores = self.generated + weight * self.meant + words * self.overlap
+        scores = self.generated + weight * self.prior + words * self.lexical
         first = np.flatnonzero(self.right[np.argsort(-scores, kind="stable")[:CUT]])
         return 1 / (1 + first[0]) if len(first) else 0.0
 
@@ -77,23 +77,23 @@ def parts_of(engine: Engine, data: DataSet, limit: int) -> list[Parts]:
 
 def _parts(engine: Engine, queries: list[str], right: list[set[int]]) -> list[Parts]:
     backbone, constraint = engine.generator.backbone, engine.generator.constraint
-    bare = {"rescore": 0.0, "overlap": 0.0, "fill": 0, "prior": "meant"}
+    bare = {"prior_weight": 0.0, "lexical_weight": 0.0, "fill": 0, "prior": "weighted"}
     plain = engine.config.decode.model_copy(update=bare)
     found = search(backbone, constraint, queries, FOUND, plain)
     priors = search_by_prior(backbone, constraint, queries, constraint.documents, plain)
-    words = overlaps(constraint, queries)
+    words = lexical_scores(constraint, queries)
     parts = []
-    for hits, prior, overlap, answers in zip(found, priors, words, right, strict=True):
+    for hits, by_prior, lexical, answers in zip(found, priors, words, right, strict=True):
         generated = {hit.document: hit.score for hit in hits}
-        meant = {hit.document: hit.score for hit in prior}
-        both = sorted(meant, key=lambda d: -meant[d] - overlap[d] / 4)[:FOUND]
+        prior = {hit.document: hit.score for hit in by_prior}
+        both = sorted(prior, key=lambda d: -prior[d] - lexical[d] / 4)[:FOUND]
         documents = list(dict.fromkeys([*generated, *both]))
         least = min(generated.values(), default=0.0)
         parts.append(
             Parts(
                 np.array([generated.get(document, least) for document in documents]),
-                np.array([meant[document] for document in documents]),
-                overlap[documents].astype(np.float64),
+                np.array([prior[document] for document in documents]),
+                lexical[documents].astype(np.float64),
                 np.array([document in answers for document in documents]),
             )
         )

@@ -22,8 +22,8 @@ from tsgen.evaluate.compare import SystemComparison, query_groups
 from tsgen.evaluate.metrics import evaluate_groups
 from tsgen.records import Run
 from tsgen.retrieve.bench import Bench
-from tsgen.retrieve.build import fit_engine, trained_stages
-from tsgen.retrieve.engine import Engine, engine_config
+from tsgen.retrieve.build import engine_config, fit_engine, trained_stages
+from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.systems import SYSTEMS, check_tables
 from tsgen.training_loop import training_seconds
 
@@ -31,15 +31,15 @@ FLAT = ["model.backbone=mini-flat", "model.copying=true"]
 SEQ2SEQ = {
     "train.loss": "seq2seq",
     "train.order": "weight",
-    "train.ranking": 0,
-    "train.other_documents": 0,
-    "train.near_documents": 0,
+    "train.prior_weight": 0,
+    "train.random_negatives": 0,
+    "train.similar_negatives": 0,
     "train.first_tokens": 0,
     "train.learning_rate": 5e-4,
     "train.encoder_learning_rate": 1e-4,
     "train.validate_every": 125,
-    "train.validation.rescore": 0,
-    "decode.rescore": 2.0,
+    "train.validation.prior_weight": 0,
+    "decode.prior_weight": 2.0,
 }
 STARTS = {
     "flat": FLAT,

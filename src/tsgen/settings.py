@@ -21,7 +21,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 
 MINILM = "minilm"
 """The setting that means the MiniLM which pip brings."""
-AUTO, ASKED = "auto", "asked"  # N
+AUTO, QUERIES = "auto", "queries"  # N
 DOCT5QUERY = "castorini/doc2query-t5-base-msmarco"
 FREE = {"dropout", "query_tokens"}  # what may be set as one likes
 
@@ -43,8 +43,8 @@ class WordsConfig(StageConfig):
 
 
 def _number_of_terms(n: Any) -> Any:
-    if n not in (AUTO, ASKED) and (not isinstance(n, int) or n < 1):
-        raise ValueError("expected a whole number of at least 1, auto or asked")
+    if n not in (AUTO, QUERIES) and (not isinstance(n, int) or n < 1):
+        raise ValueError("expected a whole number of at least 1, auto or queries")
     return n
 
 
@@ -52,8 +52,8 @@ class TermsConfig(StageConfig):
     """How T(D) is chosen."""
 
     weights: str = "learned"  # or tfidf, title, random, control
-    # auto: the smallest N without collisions; asked: by what training queries ask for
-    n: Annotated[int | Literal["auto", "asked"], BeforeValidator(_number_of_terms)] = 12
+    # auto: the smallest N without collisions; queries: as the training queries need it
+    n: Annotated[int | Literal["auto", "queries"], BeforeValidator(_number_of_terms)] = 12
     words: WordsConfig = WordsConfig()
     options: dict[str, Any] = Field(default_factory=dict)  # settings of the chosen weights
 
@@ -102,7 +102,7 @@ class WeigherTraining(StageConfig):
 class LearnedConfig(StageConfig):
     """A weigher's shape and its training."""
 
-    weigher: WeigherConfig = WeigherConfig()
+    model: WeigherConfig = WeigherConfig()
     training: WeigherTraining = WeigherTraining()
 
     share: float = Field(1.0, gt=0, le=1, exclude_if=lambda share: share == 1)
@@ -165,8 +165,8 @@ class DocT5QueryConfig(StageConfig):
 class LocalConfig(StageConfig):
     """The writer's model, its training, and how its words are drawn."""
 
-    backbone: str = MINI  # or a packaged model, a hub name, a folder
-    encoder: str = MINILM  # of `mini`
+    backbone: str = MINI_FLAT  # or a packaged model, a hub name, a folder
+    encoder: str = MINILM  # of `mini-flat`
     encoder_layers: int | None = 3
     layers: int = Field(2, ge=1)
     heads: int = Field(12, ge=1)
@@ -290,7 +290,7 @@ def sizes_with(settings: Mapping[str, Any]) -> dict[str, Any]:
     return sizes | dict(settings)
 
 
-BM25, ITSELF = "bm25", "itself"  # who mistakes documents for answers
+BM25, ITSELF = "bm25", "itself"  # sources of hard negatives beside run files
 
 
 class ModelConfig(MiniConfig):
@@ -326,7 +326,7 @@ class DecodeConfig(StageConfig):
 
     normalise: Literal["full", "docid", "valid"] = "full"
     """What log p is normalised over: all outputs of the model (the paper), the tokens that occur in
-    identifiers, or the tokens that are valid at that point."""
+    identifiers, or the tokens that are valid after those generated so far."""
 
     merge: Literal["max", "sum", "none"] = "max"
     """What happens to hypotheses with equal sets: the best one stays, their probabilities are added
@@ -353,40 +353,40 @@ class DecodeConfig(StageConfig):
     pool: int = Field(0, ge=0)
     """Search only among the best so many documents of the set prior; 0: among all."""
 
-    fill: int = Field(0, ge=0, exclude_if=unset)
-    """So many of the prior's best documents are added to what was generated (see `fill`)."""
+    fill: int = Field(0, ge=0)
+    """How many of the set prior's best documents are added to those that were generated."""
 
     look_ahead: float = Field(0.0, ge=0)
-    """How much the prior of the best document that is left counts when hypotheses are chosen."""
+    """How much the prior of the best document that a hypothesis can still lead to counts when
+    hypotheses are chosen."""
 
-    compared: int = Field(COMPARED, ge=1, exclude_if=COMPARED.__eq__)
-    """How many times B hypotheses, the best by score, what looks ahead chooses from."""
+    compared: int = Field(COMPARED, ge=1)
+    """With a look-ahead, B hypotheses are chosen from this many times B, the best by score."""
 
-    rescore: float = Field(0.0, ge=0)
-    """λ: how much the weights of a document's terms count when what was found is put in order (see
-    `rescore`); 0: not at all, as in the paper. Needs term sets."""
+    prior_weight: float = Field(0.0, ge=0)
+    """λ in the score of `tsgen.decode.ranking`: how much the weights of a document's terms count in
+    the order of what was found; 0: not at all, as in the paper. Needs term sets."""
 
-    overlap: float = Field(0.0, ge=0, exclude_if=unset)
-    """μ: how much the query's own words among a document's terms count in that order, and in the
-    prior `meant` (see `overlap`); 0: not at all, as in the paper. Needs term sets."""
+    lexical_weight: float = Field(0.0, ge=0)
+    """μ in the score of `tsgen.decode.ranking`: how much the query's own words among a document's
+    terms count in that order; 0: not at all, as in the paper. Needs term sets."""
 
-    prior: Literal["mean", "sum", "matched", "meant"] = "matched"
-    """How the set prior adds up a document's terms (see `plan`)."""
+    prior: Literal["mean", "sum", "matched", "weighted"] = "matched"
+    """How the set prior adds up a document's terms (see `tsgen.decode.ranking`)."""
 
-    in_order: bool = Field(False, exclude_if=unset)
-    """Of all orders of a document's terms only that by weight is valid: the same terms as a
-    sequence, to see what the set is worth. Needs term sets; without `pool`, `fill` and
-    `look_ahead`."""
+    in_order: bool = False
+    """Of all orders of a document's terms only that by weight is valid: an ablation that shows what
+    the set is worth beside a sequence. Needs term sets; without `pool`, `fill` and `look_ahead`."""
 
     @property
-    def planned(self) -> bool:
-        """Whether the set prior has a part in the search."""
+    def uses_prior(self) -> bool:
+        """Whether the set prior has a part in the search itself."""
         return bool(self.pool or self.fill or self.look_ahead)
 
     @property
-    def ordered(self) -> bool:
-        """Whether what was found is put in another order."""
-        return bool(self.rescore or self.overlap)
+    def reranks(self) -> bool:
+        """Whether the documents found are put in another order than that of log p."""
+        return bool(self.prior_weight or self.lexical_weight)
 
     def with_beam(self, beam: int | None) -> Self:
         """The same settings with another beam, if one is given."""
@@ -411,8 +411,8 @@ class FavouriteConfig(StageConfig):
     batch: int = Field(64, ge=1)
     """How many pairs are searched together."""
 
-    first: int | None = Field(None, ge=1, exclude_if=unset)
-    """Only the order of so many terms is searched; None: that of all. Needs one token a term."""
+    first: int | None = Field(None, ge=1)
+    """Search the order of the first so many terms only; None: of all. Needs one token a term."""
 
 
 class PairsConfig(StageConfig):
@@ -441,9 +441,9 @@ class TrainingConfig(StageConfig):
     batch_size: int = Field(64, ge=1)
     epochs: int = Field(10, ge=0)
 
-    minutes: float | None = Field(None, gt=0, exclude_if=unset)
-    """Train for so long, validations included, whatever the epochs and the patience; the learning
-    rate follows the time. Of several iterations each has its share."""
+    minutes: float | None = Field(None, gt=0)
+    """Train for so many minutes, validations included, in place of `epochs` and `patience`; several
+    iterations share them. The learning rate follows the time."""
 
     learning_rate: float = Field(5e-4, gt=0)
     encoder_learning_rate: float | None = Field(None, gt=0)  # None: the same
@@ -463,8 +463,8 @@ class TrainingConfig(StageConfig):
 class SequenceTrainConfig(TrainingConfig):
     """How a generator of sequences is trained."""
 
-    softmax: Literal["docid", "full"] = "docid"
-    """What p is normalised over: tokens of identifiers, or all outputs."""
+    normalise: Literal["docid", "full"] = "docid"
+    """What p is normalised over: the tokens that occur in identifiers, or all outputs."""
 
 
 class TrainConfig(TrainingConfig):
@@ -474,95 +474,98 @@ class TrainConfig(TrainingConfig):
     """T: the first learns `order`, each later one the favourite permutations under the last."""
 
     order: Literal["weight", "random", "query", "likelihood"] = "weight"
-    """Of the first iteration's targets: by weight (the paper's choice), another random order each
-    time a pair is met, such a one after the terms that the query has, or the favourite permutation
-    under the untrained model."""
+    """The order of the terms in the first iteration's targets: `weight`, heaviest first (the
+    paper's choice); `random`, a new random order each time a pair is met; `query`, the terms that
+    occur in the query before those that do not, each part in random order; `likelihood`, the
+    favourite permutation under the untrained model."""
 
     permutations: int = Field(1, ge=1)
-    """In how many orders each pair is learned: where favourites are the targets, the likeliest so
-    many of their search; with `order = "random"` or "query" so many an epoch. By weight there is
-    but one."""
+    """In how many orders each pair is learned: the most likely orders found where favourite
+    permutations are the targets; random orders an epoch where `order` is `random` or `query`."""
 
     loss: Literal["seq2seq", "any_remaining"] = "seq2seq"
-    """`any_remaining` counts each term of the document that is not yet written as right; it needs
-    the `word` spelling."""
+    """`seq2seq` (the paper): the next term of the target is right. `any_remaining`: each term of
+    the document that is not yet written is right; it needs the `word` spelling."""
 
-    softmax: Literal["valid", "docid", "full"] = "docid"
-    """What p is normalised over, here and in decoding: what is valid after the terms so far, tokens
-    of identifiers, or all outputs. `valid` needs the `word` spelling and `other_documents`."""
+    normalise: Literal["valid", "docid", "full"] = "docid"
+    """What p is normalised over, in training and in decoding: the tokens that are valid after those
+    so far, the tokens that occur in identifiers, or all outputs of the model. `valid` needs the
+    `word` spelling and `random_negatives`."""
 
-    other_documents: int = Field(0, ge=0)
-    """Instead of all tokens of identifiers, p is normalised over those of the batch's documents and
-    of so many others, drawn anew for each batch; 0: over all. Pays where there are many terms."""
+    random_negatives: int = Field(0, ge=0)
+    """Random documents drawn anew for each batch: p is normalised over their terms and those of the
+    batch's documents in place of all tokens of identifiers, which is faster where there are many
+    terms. 0: over all tokens of identifiers."""
 
-    near_documents: int = Field(0, ge=0)
-    """Beside them, so many for each pair that share its target's first terms: what is still valid
-    after these comes from them."""
+    similar_negatives: int = Field(0, ge=0)
+    """Documents drawn for each pair that share its target's first terms."""
 
-    hard_documents: int = Field(0, ge=0, exclude_if=unset)
-    """And so many for each pair that `hard_from` ranks high for its query though they do not answer
-    it (see `mistaken`)."""
+    hard_negatives: int = Field(0, ge=0)
+    """Documents for each pair that `hard_negatives_from` ranks high for its query though they do
+    not answer it."""
 
-    hard_from: str = Field(BM25, exclude_if=lambda source: source == BM25)
-    """`bm25`; `itself`, the model that training starts from; or a run file for training queries."""
+    hard_negatives_from: str = BM25
+    """What ranks them: `bm25`; `itself`, the model that training starts from; or the path of a run
+    file for the training queries."""
 
-    distil: float = Field(0.0, ge=0, le=1, exclude_if=unset)
-    """How much the scores of that run say about which documents are right (see `ranking`); 0: the
-    judgments alone do."""
+    distil: float = Field(0.0, ge=0, le=1)
+    """The share of the run's scores in what is right for the ranking loss; 0: the judgments alone
+    say what is right."""
 
-    ranking: float = Field(0.0, ge=0, exclude_if=unset)
-    """λ: beside its terms, the document itself is to be likelier than the batch's and those drawn,
-    by λ times what `decode.rescore` counts (see `ranking`); 0: that is not trained, as in the
-    paper. Needs the `word` spelling and `other_documents`."""
+    prior_weight: float = Field(0.0, ge=0)
+    """λ in the score of `tsgen.decode.ranking` by which a second loss ranks the batch's documents
+    and negatives; 0: without that loss, as in the paper. Needs the `word` spelling and
+    `random_negatives`."""
 
-    overlap: float = Field(0.0, ge=0, exclude_if=unset)
-    """μ: how much the query's own words count in that ranking, as in `decode.overlap`, so that the
-    model learns what these do not say."""
+    lexical_weight: float = Field(0.0, ge=0)
+    """μ in that score, as in `[decode]`: the model learns what the query's own words do not say."""
 
     first_tokens: int = Field(0, ge=0)
-    """Only so many tokens of each target are learned; 0: all. A search over valid terms asks for no
-    more once one document is left, which takes few terms."""
+    """How many tokens of each target are learned; 0: all. A search over valid terms needs few,
+    since it ends where one document is left."""
 
     favourite: FavouriteConfig = FavouriteConfig()
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
         """Refuse settings that contradict one another."""
-        if self.other_documents and self.softmax == "full":
+        if self.random_negatives and self.normalise == "full":
             raise ValueError(
-                f"train.other_documents = {self.other_documents} with train.softmax = 'full', "
-                "which is over all outputs; set train.softmax=docid or train.other_documents=0"
+                f"train.random_negatives = {self.random_negatives} with train.normalise = 'full', "
+                "which is over all outputs; set train.normalise=docid or train.random_negatives=0"
             )
-        drawn = self.near_documents or self.hard_documents or self.ranking
-        if (drawn or self.softmax == "valid") and not self.other_documents:
+        drawn = self.similar_negatives or self.hard_negatives or self.prior_weight
+        if (drawn or self.normalise == "valid") and not self.random_negatives:
             raise ValueError(
-                "train.softmax = 'valid', train.near_documents, train.hard_documents and "
-                "train.ranking are about documents drawn for a batch, but train.other_documents = "
-                "0; set train.other_documents=256"
+                "train.normalise = 'valid', train.similar_negatives, train.hard_negatives and "
+                "train.prior_weight are about documents drawn for a batch, but "
+                "train.random_negatives = 0; set train.random_negatives=256"
             )
-        if self.overlap and not self.ranking:
+        if self.lexical_weight and not self.prior_weight:
             raise ValueError(
-                f"train.overlap = {self.overlap} has a part in the ranking of documents, but "
-                "train.ranking = 0; set train.ranking=8 or train.overlap=0"
+                f"train.lexical_weight = {self.lexical_weight} has a part in the ranking of "
+                "documents, but train.prior_weight = 0; set train.prior_weight=8 or "
+                "train.lexical_weight=0"
             )
-        if self.distil and not (self.run and self.hard_documents and self.ranking):
+        if self.distil and not (self.run and self.hard_negatives and self.prior_weight):
             raise ValueError(
                 f"train.distil = {self.distil} needs a run file to learn from, some of its "
-                "documents, and a loss that ranks them; set train.hard_from=RUN.trec, "
-                "train.hard_documents=4 and train.ranking=8"
+                "documents, and a loss that ranks them; set train.hard_negatives_from=RUN.trec, "
+                "train.hard_negatives=4 and train.prior_weight=8"
             )
         return self
 
     @property
     def run(self) -> Path | None:
-        """The run file that `hard_from` names, if it does."""
-        return None if self.hard_from in (BM25, ITSELF) else Path(self.hard_from)
+        """The run file that `hard_negatives_from` names, if it does."""
+        source = self.hard_negatives_from
+        return None if source in (BM25, ITSELF) else Path(source)
 
     @property
     def favourite_search(self) -> FavouriteConfig:
         """`favourite`, with p normalised as in training: inside one set, over more than is valid
         there."""
-        over = "full" if self.softmax == "full" else "docid"
+        over = "full" if self.normalise == "full" else "docid"
         return self.favourite.model_copy(update={"normalise": over})
 
 

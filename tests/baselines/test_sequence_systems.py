@@ -137,12 +137,12 @@ def test_settings_are_those_of_the_stages_and_its_own(tmp_path: Path) -> None:
     own = {"dsi": {"clusters": 4, "train": {"epochs": 7}, "decode": {"beam": 3}}}
     config: Any = SYSTEMS.get("dsi").settings(stages | own)
     assert (config.clusters, config.train.epochs, config.train.batch_size) == (4, 7, 30)
-    assert (config.decode.beam, config.decode.normalise, config.decode.rescore) == (3, "docid", 0)
+    assert (config.decode.beam, config.decode.normalise, config.decode.prior_weight) == (3, "docid", 0)
     assert config.queries.n == 2
     assert config.train.validation.normalise == "docid"
     with pytest.raises(ConfigError, match=r"\[dsi\]: unknown setting 'clutsers'"):
         SYSTEMS.get("dsi").settings(stages | {"dsi": {"clutsers": 4}})
     with pytest.raises(ConfigError, match=r"unknown setting 'train.epohcs'"):
         SYSTEMS.get("dsi").settings(stages | {"dsi": {"train": {"epohcs": 4}}})
-    with pytest.raises(ConfigError, match=r"\[dsi\]: .*overlap.* are about term sets"):
-        SYSTEMS.get("dsi").settings(stages | {"dsi": {"decode": {"overlap": 3}}})
+    with pytest.raises(ConfigError, match=r"\[dsi\]: .*lexical_weight.* are about term sets"):
+        SYSTEMS.get("dsi").settings(stages | {"dsi": {"decode": {"lexical_weight": 3}}})

@@ -74,7 +74,7 @@ def tables(bert: Path, epochs: int = 40) -> dict[str, dict[str, Any]]:
             "patience": 9,
             "loss": "any_remaining",  # of term sets, so left out
         },
-        "decode": {"beam": 10, "normalise": "valid", "rescore": 2.0},
+        "decode": {"beam": 10, "normalise": "valid", "prior_weight": 2.0},
     }
 
 

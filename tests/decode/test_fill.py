@@ -74,7 +74,9 @@ def test_a_lost_document_that_means_more_comes_first() -> None:
     corpus = word_corpus([(0, 3), (0, 4), (1, 2), (1, 5)])
     backbone = FixedBackbone([-1.0, -1.1, -1.2, -9.0, -9.0, -9.0, -9.0])
     constraint = PostingsConstraint(corpus.arrays, corpus.spelling)
-    config = DecodeConfig(beam=1, normalise="valid", merge="sum", prior="meant", rescore=50.0)
+    config = DecodeConfig(
+        beam=1, normalise="valid", merge="sum", prior="weighted", prior_weight=50.0
+    )
     (plain,) = search(backbone, constraint, ["q"], 4, config)
     (filled,) = search(backbone, constraint, ["q"], 4, config.model_copy(update={"fill": 4}))
     assert [hit.document for hit in plain] == [0, 1]

@@ -40,14 +40,9 @@ def test_a_sequence_loses_what_the_set_finds(tmp_path: Path) -> None:
 
 
 def test_rescoring_is_the_same(tmp_path: Path) -> None:
-    folder = write_small_engine(tmp_path / "engine", in_order=True, rescore=2.0)
+    folder = write_small_engine(tmp_path / "engine", in_order=True, prior_weight=2.0)
     (hits,) = Engine.load(folder).search([QUERY], 3)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-
-
-def test_settings_without_it_are_as_they_were() -> None:
-    assert "in_order" not in DecodeConfig().model_dump()
-    assert DecodeConfig(in_order=True).model_dump()["in_order"] is True
 
 
 def test_sequences_have_no_sets(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from tsgen.corpus.load import load
 from tsgen.evaluate.iterations import IterationComparison, compare_iterations
 from tsgen.evaluate.tables import to_markdown
 from tsgen.retrieve import bench
-from tsgen.retrieve.build import fit_engine
-from tsgen.retrieve.engine import engine_config
+from tsgen.retrieve.build import engine_config, fit_engine
 
 SHORT = ["train.epochs=12", "train.validate_every=4"]  # so that iteration 1 leaves room
 
@@ -64,8 +63,8 @@ def test_nothing_is_searched_twice(
 def test_minutes_of_a_learned_weigher(tmp_path: Path) -> None:
     write_foods(tmp_path / "set", "train", "dev", "test")
     bert = write_bert(tmp_path / "bert")
-    learned = ["terms.weights=learned", f"weigher.weigher.encoder={bert}", "train.iterations=1"]
-    short = ["weigher.weigher.window=16", "weigher.weigher.overlap=4", "weigher.training.window=16"]
+    learned = ["terms.weights=learned", f"weigher.model.encoder={bert}", "train.iterations=1"]
+    short = ["weigher.model.window=16", "weigher.model.overlap=4", "weigher.training.window=16"]
     tables = read_settings(None, [*settings(bert, epochs=2), *learned, *short], "tiny")
     data, engine = load(tmp_path / "set"), tmp_path / "engine"
     fit_engine(data, engine_config(tables), engine, 3, tmp_path / "cache")

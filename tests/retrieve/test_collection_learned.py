@@ -6,9 +6,8 @@ from fitted import settings, write_bert, write_foods
 from tsgen.config import read_settings
 from tsgen.corpus.load import load
 from tsgen.records import Document
-from tsgen.retrieve.build import fit_engine
-from tsgen.retrieve.collection import Collection
-from tsgen.retrieve.engine import engine_config
+from tsgen.retrieve.build import engine_config, fit_engine
+from tsgen.retrieve.engine import Engine
 
 
 def test_a_trained_weigher_weighs_what_is_added(tmp_path: Path) -> None:
@@ -16,11 +15,11 @@ def test_a_trained_weigher_weighs_what_is_added(tmp_path: Path) -> None:
         load(write_foods(tmp_path / "foods", "train", "dev")),
         write_bert(tmp_path / "bert"),
     )
-    learned = ["terms.weights=learned", f"weigher.weigher.encoder={bert}", "train.iterations=1"]
+    learned = ["terms.weights=learned", f"weigher.model.encoder={bert}", "train.iterations=1"]
     tables = read_settings(None, [*settings(bert, epochs=1), *learned], "tiny")
     engine = tmp_path / "engine"
     fit_engine(data, engine_config(tables), engine, cache=tmp_path / "cache")
-    with Collection.open(engine) as collection:
+    with Engine.load(engine) as collection:
         (known,) = [one for one in collection.engine.documents if one.id == "d0"]
         before = collection.generator.sets.term_set(0)
         collection.remove(["d0"])

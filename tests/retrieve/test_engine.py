@@ -14,8 +14,8 @@ from tsgen.corpus.load import load
 from tsgen.errors import ArtifactError, ConfigError, DataError
 from tsgen.evaluate.compare import compare
 from tsgen.records import Document
-from tsgen.retrieve.build import fit_engine
-from tsgen.retrieve.engine import Engine, engine_config
+from tsgen.retrieve.build import engine_config, fit_engine
+from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.storage import DocumentStore
 from tsgen.settings import EngineConfig
 
@@ -77,7 +77,7 @@ def test_compare_shares_what_fit_has_trained(folder: Path) -> None:
 
 
 def test_settings_of_stages() -> None:
-    assert engine_config({"train": {"softmax": "full"}}).decode.normalise == "full"
+    assert engine_config({"train": {"normalise": "full"}}).decode.normalise == "full"
     assert engine_config({"decode": {"normalise": "valid"}}).decode.normalise == "valid"
     with pytest.raises(ConfigError, match=r"\[train\]: unknown setting 'epoch'; did you mean 'ep"):
         engine_config({"train": {"epoch": 3}})
@@ -86,7 +86,7 @@ def test_settings_of_stages() -> None:
 @pytest.mark.parametrize("preset", ["tiny", "cpu", "gpu-base", "paper"])
 def test_presets_are_valid(preset: str) -> None:
     made = engine_config(read_settings(None, [], preset))
-    assert made.terms.n == ("asked" if preset == "cpu" else 12)
+    assert made.terms.n == ("queries" if preset == "cpu" else 12)
     assert made.train.iterations == (1 if preset == "cpu" else 2)
     assert made.train.favourite.temperature == 3.0
     if preset in ("gpu-base", "paper"):

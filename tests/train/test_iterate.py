@@ -22,7 +22,7 @@ from tsgen.settings import FavouriteConfig, GeneratorConfig, ModelConfig, TermsC
 from tsgen.train import iterate
 from tsgen.train.examples import weight_order
 from tsgen.train.iterate import MODEL, best_figure, favourite_orders, train_generator
-from tsgen.train.objective import Competitors
+from tsgen.train.objective import Negatives
 
 TRAIN = TrainConfig(batch_size=20, epochs=6, learning_rate=1e-2, validate_every=3)
 
@@ -158,13 +158,13 @@ def test_what_bm25_mistakes_for_the_answer_competes(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[set[int]] = []
-    draw = Competitors.draw
+    draw = Negatives.draw
 
-    def watched(self: Competitors, targets: Int, hard: Int, rng: np.random.Generator) -> Int:
+    def watched(self: Negatives, targets: Int, hard: Int, rng: np.random.Generator) -> Int:
         drawn.extend(set(row) for row in hard.tolist())
         return draw(self, targets, hard, rng)
 
-    monkeypatch.setattr(Competitors, "draw", watched)
+    monkeypatch.setattr(Negatives, "draw", watched)
     (made,) = run(data, tmp_path, iterations=1, epochs=1, hard_negatives=2, random_negatives=4)
     texts = [document.contents for document in load(data / "set").documents()]
     index = LexicalIndex.build(texts)

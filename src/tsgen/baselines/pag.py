@@ -30,12 +30,12 @@ from tsgen.constrain.trie import Float, TrieFrontier
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.decode.beam import LookAhead
 from tsgen.decode.hypotheses import Found, as_hits
-from tsgen.decode.ranking import plan
+from tsgen.decode.ranking import SetPrior
 from tsgen.decode.search import search
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.records import Hit
-from tsgen.retrieve.build import make_engine
-from tsgen.retrieve.engine import Engine, engine_config
+from tsgen.retrieve.build import engine_config, make_engine
+from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.sequence_systems import (
     SequenceConfig,
     SequenceFit,
@@ -73,7 +73,7 @@ class PAG:
         generator, decode = self._sequences.generator, self._sequences.config.decode.with_beam(beam)
         priors: list[NDArray[np.float32]] = []
 
-        def planner(together: Sequence[str]) -> LookAhead:
+        def look_ahead_of(together: Sequence[str]) -> LookAhead:
             values = self._weight * self._priors(together)
             priors.extend(values)
 
@@ -85,7 +85,7 @@ class PAG:
         # What log p ranks low may come first by its prior: nothing is dropped before that counts.
         wide, decode = max(k, decode.beam), decode.model_copy(update=PATIENT)
         parts = generator.backbone, generator.constraint
-        found = search(*parts, queries, wide, decode, planner=planner)
+        found = search(*parts, queries, wide, decode, look_ahead_of=look_ahead_of)
         ranked = [_with_prior(*one)[:k] for one in zip(found, priors, strict=True)]
         names = self._sequences.names()
         return [as_hits(hits, generator.ids.documents, names) for hits in ranked]
@@ -94,7 +94,8 @@ class PAG:
         """[Q, D] of the documents' sets, by one step of the set model."""
         generator = self._sets.generator
         _, _, hidden = generator.backbone.encode(queries)
-        return plan(generator.backbone, generator.constraint, hidden, self._prior).sums
+        parts = generator.backbone, generator.constraint
+        return SetPrior.after_first_step(*parts, hidden, self._prior).sums
 
     def save(self, folder: Path) -> None:
         """Write both models and what joins them."""

@@ -93,7 +93,7 @@ def _noting_ids(data: DataSet, ids: list[str]) -> Iterator[Document]:
 
 
 def _fit(data: DataSet, config: WeigherSystemConfig, seed: int, folder: Path) -> None:
-    learned = LearnedConfig(weigher=config.weigher, training=config.training)
+    learned = LearnedConfig(model=config.model, training=config.training)
     trained = trained_weigher(data, Splitter(config.words), learned, seed, folder.parent)
     WeigherRetriever.fit(data, Weigher.load(trained)).save(folder)
 

@@ -194,7 +194,7 @@ def terms(
     n: Annotated[
         str | None,
         typer.Option(
-            "--n", help="Terms a document. asked: as training queries need; auto: the fewest."
+            "--n", help="Terms a document. queries: as training queries need; auto: the fewest."
         ),
     ] = None,
     stem: Annotated[

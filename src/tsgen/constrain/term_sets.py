@@ -283,7 +283,7 @@ class PostingsConstraint:
         self._offsets = fixed(sets.doc_offsets, np.int64)
         self._terms = fixed(sets.doc_terms, np.int32)
         self._weights: NDArray[np.floating] | None = getattr(sets, "doc_weights", None)
-        self._asked: Callable[[str], Int32] | None = getattr(sets, "asked", None)
+        self._query_terms: Callable[[str], Int32] | None = getattr(sets, "query_terms", None)
         self._spelled = fixed(spelling.offsets, np.int64), fixed(spelling.tokens, np.int32)
         self._rank_of = fixed(spelling.rank_of, np.int32)
         self._ranked = bool(np.all(self._rank_of == np.arange(len(spelling))))
@@ -332,9 +332,9 @@ class PostingsConstraint:
         relative = self.shares * np.repeat(sizes, sizes).astype(np.float32)
         return by_term(self._terms, relative, self._index.offsets)
 
-    def asked(self, query: str) -> Int32:
+    def query_terms(self, query: str) -> Int32:
         """The terms that are words of a query; none, if the sets do not know their words."""
-        return np.empty(0, np.int32) if self._asked is None else self._asked(query)
+        return np.empty(0, np.int32) if self._query_terms is None else self._query_terms(query)
 
     @cached_property
     def alphabet(self) -> Int32:

@@ -19,7 +19,15 @@ import torch
 
 from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged, spans
 from tsgen.constrain.kernels import Keys, first_equal, member_keys
-from tsgen.decode.hypotheses import Candidates, Found, Hits, Step, Totals, Trail, rank_within
+from tsgen.decode.hypotheses import (
+    Backpointers,
+    Candidates,
+    Found,
+    Hits,
+    Totals,
+    Trail,
+    rank_within,
+)
 from tsgen.decode.log_probs import Block, Scorer
 from tsgen.decode.topk import Best, Float
 from tsgen.model.backbone import Backbone
@@ -76,7 +84,7 @@ class Wanted:
     """How many candidates a query needs after a step of the search."""
 
     sets: int  # that close the unit
-    paths: int  # the most hypotheses that lead to the same set
+    step: int  # its number from 1: at most so many hypotheses lead to the same set
     partial: int  # that go on spelling
     merge: str
     per_document: int  # of one and the same decided document; 0: no limit
@@ -85,12 +93,12 @@ class Wanted:
     @property
     def closed(self) -> int:
         """Candidates to find: to add up all paths to a set, all of them must be among these."""
-        return self.sets * self.paths if self.merge == "sum" else self.sets
+        return self.sets * self.step if self.merge == "sum" else self.sets
 
     @property
     def rooms(self) -> tuple[int, int]:
         """How many to look at first, closed and partial."""
-        spare = min(self.paths, ROOM) if self.merge == "max" else 1
+        spare = min(self.step, ROOM) if self.merge == "max" else 1
         return self.closed * spare, self.partial
 
 
@@ -245,7 +253,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Step:
     """A step whose hypotheses are chosen, before the model reads them."""
 
     frontier: Any  # of the hypotheses that the step began with
@@ -264,13 +272,13 @@ class Moment:
     @property
     def number(self) -> int:
         """How many units the closed hypotheses have."""
-        return self.wanted.paths
+        return self.wanted.step
 
 
 class Observer(Protocol):
     """Is shown every step; changes nothing."""
 
-    def step(self, moment: Moment) -> None:
+    def step(self, step: Step) -> None:
         """After a step's hypotheses were chosen."""
         ...
 
@@ -322,7 +330,7 @@ class Beam:
                 closed = self._close_units(frontier, live, wanted)
             chosen = self._choose(live, closed, wanted, look_ahead)
             if self._observer is not None:
-                self._observer.step(self._moment(frontier, live, wanted, closed, chosen, pool))
+                self._observer.step(self._shown(frontier, live, wanted, closed, chosen, pool))
             live = self._continue(closed.kept.take(chosen.on), chosen.on)
             frontier = closed.frontier
             if not len(live.query):
@@ -341,7 +349,7 @@ class Beam:
 
     def _may_move_up(self, closed: Closed, wanted: Wanted) -> bool:
         """Whether more hypotheses were to be had where complete ones leave room among the B."""
-        beam, queries, units = self._config.beam, len(self._hits), wanted.paths
+        beam, queries, units = self._config.beam, len(self._hits), wanted.step
         last = units == self._constraint.longest
         if wanted.sets > beam or last or not self._constraint.ends(units):
             return False
@@ -392,7 +400,9 @@ class Beam:
     ) -> Chosen:
         """Complete documents leave, the B best hypotheses with others go on."""
         kept = closed.kept
-        self._trail.add(Step(live.row[kept.origin], closed.unit, kept.log_prob, closed.valid))
+        self._trail.add(
+            Backpointers(live.row[kept.origin], closed.unit, kept.log_prob, closed.valid)
+        )
         order = np.arange(len(kept))
         if look_ahead is not None:
             ahead = look_ahead(closed.frontier, kept.query)
@@ -406,11 +416,11 @@ class Beam:
         counted = (rank_within(query) < self._config.beam) | self._sums
         counted[alive] = True
         rows = order[counted]
-        self._hits.add(query[counted], score[counted], rows, closed.found.take(rows), wanted.paths)
+        self._hits.add(query[counted], score[counted], rows, closed.found.take(rows), wanted.step)
         may_rank = self._may_rank(query[alive], score[alive], wanted)
         return Chosen(rows, order[alive[may_rank]], order[alive[~may_rank]])
 
-    def _moment(
+    def _shown(
         self,
         frontier: Any,
         live: Live,
@@ -418,7 +428,7 @@ class Beam:
         closed: Closed,
         chosen: Chosen,
         pool: Ragged | None,
-    ) -> Moment:
+    ) -> Step:
         """This step, for the observer."""
 
         def widened(more: int) -> Candidates:
@@ -426,9 +436,7 @@ class Beam:
             return self._next_units(frontier, live, wider)
 
         bar, scorer = self._hits.bar(), self._scorer
-        return Moment(
-            frontier, live, wanted, closed, chosen, bar, pool, scorer, self._step, widened
-        )
+        return Step(frontier, live, wanted, closed, chosen, bar, pool, scorer, self._step, widened)
 
     def _may_rank(self, query: Int, score: Float, wanted: Wanted) -> Bool:
         """[R] whether a document that a hypothesis leads to may still come among the best k."""

@@ -108,7 +108,7 @@ def _reason(found: Found, units: Texts) -> Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Backpointers:
     """What one step of the search chose."""
 
     parent: Int  # [R] the row of the step before
@@ -121,9 +121,9 @@ class Trail:
     """All steps of a search, to be walked back from a hit."""
 
     def __init__(self) -> None:
-        self._steps: list[Step] = []
+        self._steps: list[Backpointers] = []
 
-    def add(self, step: Step) -> None:
+    def add(self, step: Backpointers) -> None:
         """Remember the newest step."""
         self._steps.append(step)
 

@@ -9,7 +9,7 @@ import torch
 
 from tsgen.constrain.constraint import Allowed, Constraint, Int
 from tsgen.constrain.term_sets import PostingsConstraint, SetFrontier, documents_of
-from tsgen.decode.beam import Moment, compete
+from tsgen.decode.beam import Step, compete
 from tsgen.decode.hypotheses import Candidates, Texts
 from tsgen.decode.topk import Float
 from tsgen.records import Hit
@@ -62,21 +62,21 @@ class Tracer:
         self._constraint, self._ids, self._terms, self._edge = constraint, ids, terms, edge
         self.steps: list[TraceStep] = []
 
-    def step(self, moment: Moment) -> None:
+    def step(self, step: Step) -> None:
         """Called by the search."""
-        closed = moment.closed
+        closed = step.closed
         count = len(closed.kept)
-        parent = moment.live.row[closed.kept.origin]
-        counted = np.isin(np.arange(count), moment.chosen.counted).tolist()
+        parent = step.live.row[closed.kept.origin]
+        counted = np.isin(np.arange(count), step.chosen.counted).tolist()
         found = [closed.found.row(row).tolist() if counted[row] else [] for row in range(count)]
         rows = self._rows(closed.kept, closed.unit, closed.valid, closed.frontier)
-        fates = _fates(moment)
+        fates = _fates(step)
         shown = [
             self._hypothesis(*row, parent[i], found[i], fates[i]) for i, row in enumerate(rows)
         ]
         stayed = sum(one.fate != "pruned" for one in shown)
-        on = len(moment.chosen.on)
-        self.steps.append(TraceStep((*shown, *self._behind(moment)), stayed, on))
+        on = len(step.chosen.on)
+        self.steps.append(TraceStep((*shown, *self._behind(step)), stayed, on))
 
     def places(self, step: int, place: int) -> tuple[int, ...]:
         """Where a hypothesis and those that it grew from stand; steps count from 0."""
@@ -102,25 +102,25 @@ class Tracer:
                         return places
         return ()
 
-    def _behind(self, moment: Moment) -> list[Hypothesis]:
+    def _behind(self, step: Step) -> list[Hypothesis]:
         """What would have been kept had there been some places more."""
         if not self._edge:
             return []
-        wider, frontier = moment.widened(self._edge), moment.frontier
-        pruned = wider.take(~np.isin(self._paths(moment, wider), self._paths(moment)))
+        wider, frontier = step.widened(self._edge), step.frontier
+        pruned = wider.take(~np.isin(self._paths(step, wider), self._paths(step)))
         if not len(pruned):
             return []
         unit = self._constraint.units(frontier, pruned.cursor)
         after = self._constraint.close(frontier, pruned.cursor)
         rows = self._rows(pruned, unit, self._constraint.valid(after), after)
-        parent = moment.live.row[pruned.origin]
+        parent = step.live.row[pruned.origin]
         return [self._hypothesis(*row, parent[i], [], "pruned") for i, row in enumerate(rows)]
 
-    def _paths(self, moment: Moment, candidates: Candidates | None = None) -> Int:
+    def _paths(self, step: Step, candidates: Candidates | None = None) -> Int:
         """[C] a number for each of the candidates, or of those that were closed: equal where the
         same hypothesis got the same term."""
-        candidates = candidates or moment.closed.kept
-        unit = self._constraint.units(moment.frontier, candidates.cursor)
+        candidates = candidates or step.closed.kept
+        unit = self._constraint.units(step.frontier, candidates.cursor)
         return candidates.origin * len(self._constraint.spelling) + unit
 
     def _rows(
@@ -147,10 +147,10 @@ class Tracer:
         return Hypothesis(parent, term, log_prob, score, valid, listed, complete, fate)
 
 
-def _fates(moment: Moment) -> list[Fate]:
-    chosen, count = moment.chosen, len(moment.closed.kept)
+def _fates(step: Step) -> list[Fate]:
+    chosen, count = step.chosen, len(step.closed.kept)
     fates: list[Fate] = ["pruned"] * count
-    for row in chosen.counted[~moment.closed.alive[chosen.counted]].tolist():
+    for row in chosen.counted[~step.closed.alive[chosen.counted]].tolist():
         fates[row] = "ends"
     for row in chosen.on.tolist():
         fates[row] = "on"
@@ -163,34 +163,34 @@ def _fates(moment: Moment) -> list[Fate]:
 
 
 def follow(
-    constraint: PostingsConstraint, moment: Moment, origin: Int, terms: Int
+    constraint: PostingsConstraint, step: Step, origin: Int, terms: Int
 ) -> tuple[Candidates, int]:
     """Live hypothesis `origin[i]` with `terms[i]` added, best first, and the number of tokens that
     the longest was spelled with one after the other. Each term must be valid there. log p is that
     of the search: the same scorer over the same valid tokens."""
-    live = moment.live
+    live = step.live
     begun = Candidates.unspelled(
-        live.query, constraint.cursor(moment.frontier, live.row), live.score, live.node
+        live.query, constraint.cursor(step.frontier, live.row), live.score, live.node
     )
     partial, hidden = begun.take(origin), live.hidden[torch.from_numpy(origin)]
     closed: list[Candidates] = []
     while len(partial):
-        allowed = constraint.allowed(moment.frontier, partial.cursor)
-        partial = _next_token(constraint, moment, partial, hidden, terms, allowed)
+        allowed = constraint.allowed(step.frontier, partial.cursor)
+        partial = _next_token(constraint, step, partial, hidden, terms, allowed)
         done = (
             partial.cursor.depth == np.diff(constraint.spelling.offsets)[_ranks(constraint, terms)]
         )
         closed.append(partial.take(done))
         partial, terms = partial.take(~done), terms[~done]
         if len(partial):
-            node, hidden = moment.read(partial)
+            node, hidden = step.read(partial)
             partial = replace(partial, node=node)
     return Candidates.join(closed), len(closed)
 
 
 def _next_token(
     constraint: PostingsConstraint,
-    moment: Moment,
+    step: Step,
     partial: Candidates,
     hidden: torch.Tensor,
     terms: Int,
@@ -206,8 +206,8 @@ def _next_token(
         ]
     )
     log_prob = np.empty(len(partial))
-    first = np.searchsorted(partial.query, np.arange(len(moment.bar) + 1))
-    for block in moment.scorer.blocks(hidden, allowed, first):
+    first = np.searchsorted(partial.query, np.arange(len(step.bar) + 1))
+    for block in step.scorer.blocks(hidden, allowed, first):
         column = block.column[entries[block.rows]]
         logits = block.logits[np.arange(len(column)), column].astype(np.float64)
         log_prob[block.rows] = np.minimum(logits - block.normaliser, 0.0)
@@ -282,40 +282,40 @@ class Watcher:
         self.standings: list[Standing] = []
         self.fall = None if len(self._terms) else Fall(0, "no_terms")
 
-    def step(self, moment: Moment) -> None:
+    def step(self, step: Step) -> None:
         """Called by the search."""
-        self._tracer.step(moment)
+        self._tracer.step(step)
         if self.fall is not None:
             return
-        if moment.pool is not None and self._document not in moment.pool.values:
+        if step.pool is not None and self._document not in step.pool.values:
             self.fall = Fall(0, "filtered")
             return
-        before, finding = self._own, self._finding(moment)
-        self._own = self._leading(moment, before)
+        before, finding = self._own, self._finding(step)
+        self._own = self._leading(step, before)
         self._found |= bool(len(finding))
         stayed = np.union1d(self._own, finding)
         if len(stayed):
-            self.standings.append(self._standing(moment, int(stayed[0])))
+            self.standings.append(self._standing(step, int(stayed[0])))
         elif not self._found:
-            self.fall = self._fallen(moment, before)
+            self.fall = self._fallen(step, before)
 
-    def _leading(self, moment: Moment, before: Int) -> Int:
+    def _leading(self, step: Step, before: Int) -> Int:
         """The rows of the newest step that go on and lead to the document, best first."""
-        rows, closed = np.sort(moment.chosen.on), moment.closed
-        parent = moment.live.row[closed.kept.origin[rows]]
+        rows, closed = np.sort(step.chosen.on), step.closed
+        parent = step.live.row[closed.kept.origin[rows]]
         leads: Int = rows[np.isin(parent, before) & np.isin(closed.unit[rows], self._terms)]
         return leads
 
-    def _finding(self, moment: Moment) -> Int:
+    def _finding(self, step: Step) -> Int:
         """The rows at which the document was found."""
-        found = moment.closed.found
+        found = step.closed.found
         rows = np.repeat(np.arange(len(found.offsets) - 1), np.diff(found.offsets))
-        return np.intersect1d(rows[found.values == self._document], moment.chosen.counted)
+        return np.intersect1d(rows[found.values == self._document], step.chosen.counted)
 
-    def _standing(self, moment: Moment, row: int) -> Standing:
-        counted, times = moment.chosen.counted, np.diff(moment.closed.found.offsets)
-        kept = np.union1d(moment.chosen.on, counted[times[counted] > 0])
-        score = moment.closed.kept.score
+    def _standing(self, step: Step, row: int) -> Standing:
+        counted, times = step.chosen.counted, np.diff(step.closed.found.offsets)
+        kept = np.union1d(step.chosen.on, counted[times[counted] > 0])
+        score = step.closed.kept.score
         place = int(np.searchsorted(kept, row)) + 1
         worst = float(score[kept].min())
         return Standing(place, len(kept), self._path(row), float(score[row]), worst)
@@ -326,17 +326,17 @@ class Watcher:
         places = self._tracer.places(number, row) if number >= 0 else ()
         return tuple(one.term for one in self._tracer.path(places))
 
-    def _fallen(self, moment: Moment, before: Int) -> Fall:
+    def _fallen(self, step: Step, before: Int) -> Fall:
         """What the document's own terms scored in this step, and against what."""
-        best, term, tokens = self._best(moment, np.flatnonzero(np.isin(moment.live.row, before)))
-        score, kept = float(best.score[0]), moment.closed.kept
-        parent = int(moment.live.row[best.origin[0]])
-        rows = self._to_beat(moment, best)
+        best, term, tokens = self._best(step, np.flatnonzero(np.isin(step.live.row, before)))
+        score, kept = float(best.score[0]), step.closed.kept
+        parent = int(step.live.row[best.origin[0]])
+        rows = self._to_beat(step, best)
         last = int(rows[np.argmin(kept.score[rows])]) if len(rows) else None
-        bar = float(kept.score[last]) if last is not None else float(moment.bar[0])
+        bar = float(kept.score[last]) if last is not None else float(step.bar[0])
         return Fall(
             len(self._tracer.steps),
-            self._cause(moment, score, bar, tokens),
+            self._cause(step, score, bar, tokens),
             (*self._path(parent, -2), term),
             float(best.log_prob[0]),
             score,
@@ -345,31 +345,31 @@ class Watcher:
             self._rivals(parent),
         )
 
-    def _best(self, moment: Moment, origins: Int) -> tuple[Candidates, str, int]:
+    def _best(self, step: Step, origins: Int) -> tuple[Candidates, str, int]:
         """The document's best hypothesis with one more of its terms, this term, and the number of
         the model's steps that spell it."""
         pairs = []
         for origin in origins.tolist():
-            held = self._path(int(moment.live.row[origin]), -2)
+            held = self._path(int(step.live.row[origin]), -2)
             pairs += [(origin, term) for term in self._terms if self._names[int(term)] not in held]
         origin, term = np.array(pairs, dtype=np.int64).T
-        own, tokens = follow(self._constraint, moment, origin, term)
-        best = compete(self._constraint, moment.frontier, own, moment.wanted).take(np.array([0]))
-        unit = int(self._constraint.units(moment.frontier, best.cursor)[0])
+        own, tokens = follow(self._constraint, step, origin, term)
+        best = compete(self._constraint, step.frontier, own, step.wanted).take(np.array([0]))
+        unit = int(self._constraint.units(step.frontier, best.cursor)[0])
         return best, self._names[unit], tokens
 
-    def _to_beat(self, moment: Moment, best: Candidates) -> Int:
+    def _to_beat(self, step: Step, best: Candidates) -> Int:
         """The rows of which one had to be worse for the document to stay."""
-        after = self._constraint.close(moment.frontier, best.cursor)
+        after = self._constraint.close(step.frontier, best.cursor)
         complete = self._document in self._constraint.completed(after).values
         if complete:
-            return moment.chosen.counted
-        full = len(moment.chosen.on) >= self._config.beam
-        decided = int(self._constraint.valid(after)[0]) == 1 and moment.wanted.merge == "sum"
-        return moment.chosen.on if full and not decided else np.arange(len(moment.closed.kept))
+            return step.chosen.counted
+        full = len(step.chosen.on) >= self._config.beam
+        decided = int(self._constraint.valid(after)[0]) == 1 and step.wanted.merge == "sum"
+        return step.chosen.on if full and not decided else np.arange(len(step.closed.kept))
 
-    def _cause(self, moment: Moment, score: float, bar: float, tokens: int) -> Cause:
-        if moment.wanted.bounded and score < moment.bar[0]:
+    def _cause(self, step: Step, score: float, bar: float, tokens: int) -> Cause:
+        if step.wanted.bounded and score < step.bar[0]:
             return "outranked"
         if score <= bar:
             return "beam"
@@ -400,36 +400,36 @@ class SequenceWatcher:
         self.standings: list[Standing] = []
         self.fall: Fall | None = None
 
-    def step(self, moment: Moment) -> None:
+    def step(self, step: Step) -> None:
         """Called by the search."""
         if self._found or self.fall is not None:
             return
-        kept, closed = moment.closed.kept, moment.closed
-        parent, unit = moment.live.row[kept.origin], closed.unit
+        kept, closed = step.closed.kept, step.closed
+        parent, unit = step.live.row[kept.origin], closed.unit
         self._steps.append((parent, unit))
-        self._found = self._document in closed.found.take(moment.chosen.counted).values
+        self._found = self._document in closed.found.take(step.chosen.counted).values
         own = np.flatnonzero((parent == self._own) & (unit == self._next()))
-        stayed = own[np.isin(own, moment.chosen.on)] if not self._found else own
+        stayed = own[np.isin(own, step.chosen.on)] if not self._found else own
         if len(stayed):
-            self.standings.append(self._standing(moment, int(stayed[0])))
+            self.standings.append(self._standing(step, int(stayed[0])))
             self._own = int(stayed[0])
         else:
-            self.fall = self._fallen(moment, self._steps[-1])
+            self.fall = self._fallen(step, self._steps[-1])
 
     def _next(self) -> int:
         return self._identifier[len(self._steps) - 1]
 
-    def _standing(self, moment: Moment, row: int) -> Standing:
-        kept, score = _stayed(moment), moment.closed.kept.score
+    def _standing(self, step: Step, row: int) -> Standing:
+        kept, score = _stayed(step), step.closed.kept.score
         place = int(np.searchsorted(kept, row)) + 1
         return Standing(
             place, len(kept), self._path(row), float(score[row]), float(score[kept].min())
         )
 
-    def _fallen(self, moment: Moment, last: tuple[Int, Int]) -> Fall:
-        kept, score = _stayed(moment), moment.closed.kept.score
+    def _fallen(self, step: Step, last: tuple[Int, Int]) -> Fall:
+        kept, score = _stayed(step), step.closed.kept.score
         worst = int(kept[np.argmin(score[kept])]) if len(kept) else None
-        log_prob, own = self._own_score(moment)
+        log_prob, own = self._own_score(step)
         bar = float(score[worst]) if worst is not None else -np.inf
         before = self.standings[-1].terms if self.standings else ()
         return Fall(
@@ -440,18 +440,18 @@ class SequenceWatcher:
             own,
             bar,
             () if worst is None else self._path(worst),
-            self._rivals(moment, kept[last[0][kept] == self._own]),
+            self._rivals(step, kept[last[0][kept] == self._own]),
         )
 
-    def _own_score(self, moment: Moment) -> tuple[float | None, float | None]:
+    def _own_score(self, step: Step) -> tuple[float | None, float | None]:
         """log p of the document's next unit and the score with it, where a wider beam shows them:
         one whose spelling falls out on the way is in none."""
         more, before = 64, -1
         while more <= WIDENED:
-            wider: Candidates = moment.widened(more)
-            unit = self._constraint.units(moment.frontier, wider.cursor)
+            wider: Candidates = step.widened(more)
+            unit = self._constraint.units(step.frontier, wider.cursor)
             own = np.flatnonzero(
-                (moment.live.row[wider.origin] == self._own) & (unit == self._next())
+                (step.live.row[wider.origin] == self._own) & (unit == self._next())
             )
             if len(own):
                 return float(wider.log_prob[own[0]]), float(wider.score[own[0]])
@@ -460,9 +460,9 @@ class SequenceWatcher:
             more, before = 4 * more, len(wider)
         return None, None
 
-    def _rivals(self, moment: Moment, rows: Int) -> tuple[Hypothesis, ...]:
+    def _rivals(self, step: Step, rows: Int) -> tuple[Hypothesis, ...]:
         """What stayed of the document's own prefix with other units, best first."""
-        closed = moment.closed
+        closed = step.closed
         best = rows[np.argsort(-closed.kept.score[rows], kind="stable")][:RIVALS]
         columns: tuple[Int | Float, ...] = (
             closed.unit,
@@ -485,7 +485,7 @@ class SequenceWatcher:
         return tuple(self._name(unit) for unit in reversed(units) if unit != END)
 
 
-def _stayed(moment: Moment) -> Int:
+def _stayed(step: Step) -> Int:
     """The rows that go on or at which documents were found, best first."""
-    counted, times = moment.chosen.counted, np.diff(moment.closed.found.offsets)
-    return np.union1d(moment.chosen.on, counted[times[counted] > 0])
+    counted, times = step.chosen.counted, np.diff(step.closed.found.offsets)
+    return np.union1d(step.chosen.on, counted[times[counted] > 0])

@@ -1,18 +1,45 @@
-"""What a beam lost and the set prior kept: documents that follow, or overtake, what was generated.
+"""The score of a document for a query: one formula, which no other file knows.
 
-A beam of B hypotheses leads to few documents, and those it prunes are gone, while one step of the
-decoder has an opinion on every document. So the prior's best M that the beam did not reach are
-added with the lowest score of those it did,
+A search puts the documents that it found in the order of
 
-    score(D) = min score + prior(D) − max prior,   D not found,
+    score(Q, D) = log p(D | Q)
+                + prior_weight · log Σ_{t ∈ T(D)} ŵ_D(t) p(t | Q)^{1/u}
+                + lexical_weight · o(Q, D),
 
-which puts them behind, in the prior's order; `rescore` then weighs all alike, and one that means
-what the query is after comes forward. Its reason is made of the first step's probabilities: its
-terms, likeliest first, with the documents that are left after each.
+    o(Q, D) = Σ_{t ∈ Q ∩ T(D)} (N ŵ_D(t))^{1/u} log(1 + (C − n_t + ½) / (n_t + ½)),
+
+in which
+
+- p(D | Q) is the probability that the beam search gives to T(D), the document's set of N terms;
+- ŵ_D(t) is the weight of the term t in the document D, divided by the sum of the weights of all N
+  terms; it is 1/N for a collection that keeps no weights;
+- p(t | Q) is the probability of t as the first term, from one step of the decoder; for a term of
+  several tokens it is the geometric mean of their probabilities, without that of the terminator;
+- u = `FLATTENING` makes p and ŵ flatter, so that a second and a third word of the query count, too;
+- t ∈ Q means that a word of the query has the stem of the term t;
+- C is the number of documents, of which n_t have the term t in their set;
+- `prior_weight` (λ) and `lexical_weight` (μ) are settings of `[decode]` for searching and of
+  `[train]` for the loss that ranks documents. The paper's ranking has 0 for both.
+
+The first part does not say which terms of a set matter most: after `vietnam` alone, the page on
+Vietnam and the page on a cinnamon from there are equally good. The second part, the weighted *set
+prior*, knows it from the weights that chose the terms. The third part, BM25 over term sets, knows
+how telling it is that a rare word occurs in both the query and the document; a small model knows
+this less well.
+
+A beam of B hypotheses leads to few documents, while the set prior ranks all of them. Therefore the
+prior's best M documents (the setting `fill`) are added to those that the beam found. In place of
+log p(D | Q), a document D that is added gets
+
+    s + prior(D) − max prior,
+
+where s is the lowest log p of the documents found, and the maximum is over the documents added. So
+they stand behind the documents found until the other parts of the score bring them forward.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -27,104 +54,74 @@ from tsgen.decode.topk import Float
 from tsgen.docids.spelling import Spelling
 from tsgen.errors import ConfigError
 from tsgen.model.backbone import Backbone
-
-# What was found, in a better order: how much does each document mean what the query is after?
-#
-# A set does not say which of its terms matter most: after `vietnam` alone, the page on Vietnam and
-# that on a cinnamon from there are equally good. The weights that chose the terms do say it. So
-#
-#     score(D) = log p(D | Q) + λ log Σ_{t ∈ T(D)} ŵ_D(t) p(t | Q)^{1/u},
-#
-# where ŵ_D are the document's weights with sum 1 (equal ones, if none were kept), p(t | Q) is that
-# of the first step, and u flattens it, so that a second and a third word of the query count, too.
-# What the query's own words say (see `overlap`) may be added.
-
-DEPTH = 100  # documents that are ordered anew, at least
-FLATTENED = 4.0  # u
-
-
-def rescore(
-    found: Sequence[Found],
-    log_probs: NDArray[np.float32],
-    constraint: PostingsConstraint,
-    weight: float,
-    added: NDArray[np.float32] | None = None,
-) -> list[Found]:
-    """The documents of one query with their new scores, best first; ties by document order.
-
-    `log_probs` [T] are log p(t | Q) of all terms; `weight` is λ; `added` [C] is for all documents.
-    """
-
-    def more(document: int) -> float:
-        meant = weight * _meant(document, log_probs, constraint) if weight else 0.0
-        return meant if added is None else meant + float(added[document])
-
-    scored = [replace(one, score=one.score + more(one.document)) for one in found]
-    return sorted(scored, key=lambda one: (-one.score, one.document))
-
-
-def _meant(document: int, log_probs: NDArray[np.float32], constraint: PostingsConstraint) -> float:
-    """log Σ ŵ_D(t) p(t | Q)^{1/u}."""
-    sets = constraint.term_sets
-    span = slice(*sets.offsets[document : document + 2])
-    flat = log_probs[sets.values[span]].astype(np.float64) / FLATTENED
-    return float(np.log(constraint.shares[span] @ np.exp(flat - flat.max())) + flat.max())
-
-
-# The query's own words among a document's terms.
-#
-#     o(Q, D) = Σ_{t ∈ Q ∩ T(D)} (N ŵ_D(t))^{1/u} log(1 + (C − n_t + ½) / (n_t + ½)),
-#
-# where n_t = |Φ(t)| of C documents have the term, ŵ_D are the weights of D's N terms with sum 1,
-# and u flattens them (see `rescore`). It is BM25 of the term sets: in place of how often a word
-# occurs, which a set does not know, there is how heavy it is. A model that has learned what people
-# call a thing knows less well than a count how telling it is that a rare word is the same.
-
-
-def overlaps(constraint: PostingsConstraint, queries: Sequence[str]) -> NDArray[np.float32]:
-    """[Q, C] o of each query and document."""
-    found = np.zeros((len(queries), constraint.documents), dtype=np.float32)
-    offsets, documents = constraint.postings.offsets, constraint.postings.values
-    for row, query in zip(found, queries, strict=True):
-        for term in constraint.asked(query).tolist():
-            having = slice(offsets[term], offsets[term + 1])
-            heavy = constraint.relative_weights[having] ** (1 / FLATTENED)
-            row[documents[having]] += heavy * telling(len(heavy), len(row))
-    return found
-
-
-def telling(having: int, documents: int) -> float:
-    """log(1 + (C − n + ½) / (n + ½)) of a term that n of C documents have."""
-    return float(np.log1p((documents - having + 0.5) / (having + 0.5)))
-
-
-# The set prior: what the first step of the decoder alone says about every document.
-#
-# One decoder step gives log p of every term; a document's prior adds up its terms:
-# - `mean`: (1/|T(D)|) Σ log p(t)
-# - `sum`: Σ log p(t), the likelihood of the set if terms were drawn independently
-# - `matched`: Σ log(1 + max(0, log p(t) + log V)), which counts only terms that are likelier than
-#   one of V equally likely outputs, so that unmatched terms do not drown the matched ones;
-# - `meant`: log Σ ŵ_D(t) p(t)^{1/u}, in which heavy terms count more (see `rescore`), and the
-#   query's own words as much as in the order of what is found (see `overlap`).
-#
-# A term of several tokens has the mean log p of its tokens, without the terminator that all terms
-# end with. The prior ranks documents by itself, limits a search to the best documents (a pool), or
-# tells it which hypotheses have a good document ahead.
+from tsgen.settings import DecodeConfig
 
 Float32 = NDArray[np.float32]
 
-TRIED = 1024  # of a query's best documents, to look for one that a huge set can still lead to
+FLATTENING = 4.0  # u
+DEPTH = 100  # documents that are put in the order of the score, at least
+TRIED = 1024  # best documents of a query that a look-ahead tries before it reads a large Y
+
+# 1. The set prior: what the first step of the decoder says about every document.
+#
+# The prior of a document adds up the log p of its terms, in one of four ways:
+# - `mean`: (1/N) Σ log p(t | Q);
+# - `sum`: Σ log p(t | Q), the likelihood of the set if its terms were drawn independently;
+# - `matched`: Σ log(1 + max(0, log p(t | Q) + log V)) for a model of V outputs: only terms that are
+#   likelier than one of V equally likely outputs count, so that the others do not drown them;
+# - `weighted`: log Σ ŵ_D(t) p(t | Q)^{1/u}, the second part of the score, to which the third part
+#   is added in the same proportion, lexical_weight / prior_weight.
+#
+# The prior ranks documents by itself, limits a search to a pool of the best documents, adds
+# documents to those found, and tells a search which hypotheses have a good document ahead.
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The prior of some queries over all terms and documents."""
+class SetPrior:
+    """The prior of every document for each query of a batch."""
 
     constraint: PostingsConstraint
-    terms: Float32  # [Q, T] what each term adds
-    sums: Float32  # [Q, D]
-    how: str
+    terms: Float32  # [Q, T] what each term adds to the sum of a document
+    sums: Float32  # [Q, D] the sum over the terms of each document
+    how: str  # `mean`, `sum`, `matched` or `weighted`
+
+    @classmethod
+    def after_first_step(
+        cls, backbone: Backbone, constraint: PostingsConstraint, hidden: torch.Tensor, how: str
+    ) -> Self:
+        """The prior from the hidden states [Q, d] that predict the first token for each query."""
+        log_probs = term_log_probs(backbone, constraint, hidden)
+        return cls.of(log_probs, constraint, backbone.output_size, how)
+
+    @classmethod
+    def of(
+        cls,
+        log_probs: Float32,
+        constraint: PostingsConstraint,
+        outputs: int,
+        how: str,
+        lexical: Float32 | None = None,
+    ) -> Self:
+        """The prior from the log p of every term in the first step.
+
+        Args:
+            log_probs: [Q, T] log p(t | Q).
+            constraint: the term sets of all documents.
+            outputs: V, the number of outputs of the model.
+            how: `mean`, `sum`, `matched` or `weighted`.
+            lexical: [Q, D] what the lexical part adds to the `weighted` prior.
+        """
+        terms = log_probs
+        if how == "matched":
+            terms = np.log1p(np.maximum(0, log_probs + np.log(outputs))).astype(np.float32)
+        elif how == "weighted":
+            terms = np.exp(log_probs / FLATTENING)
+        sets = constraint.term_sets
+        shares = constraint.shares if how == "weighted" else np.ones(len(sets.values), np.float32)
+        sums = _sums(sets.offsets, sets.values, shares, np.ascontiguousarray(terms.T))
+        if how == "weighted":
+            sums = np.log(sums) if lexical is None else np.log(sums) + lexical
+        return cls(constraint, terms, sums, how)
 
     def best(self, count: int) -> tuple[Int32, Float32]:
         """The best documents [Q, M] of each query, best first, and their priors [Q, M]."""
@@ -132,88 +129,102 @@ class Plan:
         best = np.stack([_largest(row, count) for row in priors])
         return best, np.take_along_axis(priors, best, axis=1)
 
-    def ranked(self, count: int, pool: Ragged | None = None) -> list[tuple[Int32, Float32]]:
-        """For each query the best documents with their priors, of those in its row of a pool (or in
-        the only row)."""
+    def best_inside(self, count: int, pool: Ragged | None = None) -> list[tuple[Int32, Float32]]:
+        """For each query the best documents of a pool, best first, with their priors.
+
+        Args:
+            count: documents for each query, at most.
+            pool: the documents of each query, or one row for all queries; None: every document.
+        """
         found = []
         for query, priors in enumerate(self._priors()):
             if pool is None:
-                own = _largest(priors, count)
+                documents = _largest(priors, count)
             else:
                 inside = pool.row(query if len(pool.offsets) > 2 else 0)
-                own = inside[_largest(priors[inside], count)]
-            found.append((own, priors[own]))
+                documents = inside[_largest(priors[inside], count)]
+            found.append((documents, priors[documents]))
         return found
 
+    def pool(self, count: int) -> Ragged:
+        """The best documents of each query, in ascending order, to limit a search to."""
+        best = np.sort(self.best(count)[0], axis=1)
+        return Ragged(np.arange(len(best) + 1) * best.shape[1], best.reshape(-1))
+
+    def look_ahead(self, weight: float) -> "PriorLookAhead":
+        """What the best document that each hypothesis can still lead to will add to its score."""
+        if self.how == "weighted":
+            raise ConfigError(
+                "decode.prior = 'weighted' does not say what a term adds whatever the document, as "
+                "decode.look_ahead needs; set decode.prior=matched or decode.look_ahead=0."
+            )
+        tried = np.stack([_largest(row, TRIED) for row in self.sums])
+        return PriorLookAhead(self, tried, weight)
+
+    def ranking(self, k: int) -> list[list[Found]]:
+        """The best k documents of each query by the prior alone; no path was generated to show."""
+        documents, priors = self.best(k)
+        return [
+            [Found(int(d), float(p), (), (), ()) for d, p in zip(*row, strict=True)]
+            for row in zip(documents, priors, strict=True)
+        ]
+
     def _priors(self) -> Float32:
-        """[Q, D]."""
+        """[Q, D] the sums, or their means over the terms of each document."""
         if self.how != "mean":
             return self.sums
         sizes = np.diff(self.constraint.term_sets.offsets)
         return np.divide(self.sums, np.maximum(sizes, 1), dtype=np.float32)
 
-    def pool(self, count: int) -> Ragged:
-        """The best documents of each query, ascending."""
-        best = np.sort(self.best(count)[0], axis=1)
-        return Ragged(np.arange(len(best) + 1) * best.shape[1], best.reshape(-1))
-
-    def look_ahead(self, weight: float) -> "LookAhead":
-        """What the best document that each row can still lead to will add."""
-        if self.how == "meant":
-            raise ConfigError(
-                "decode.prior = 'meant' does not say what a term adds whatever the document, as "
-                "decode.look_ahead needs; set decode.prior=matched or decode.look_ahead=0."
-            )
-        tried = np.stack([_largest(row, TRIED) for row in self.sums])
-        return LookAhead(self, tried, weight)
-
 
 @dataclass(frozen=True, slots=True)
-class LookAhead:
+class PriorLookAhead:
     """weight · max over D ∈ Y of the prior of T(D) \\ X, for the rows of a frontier."""
 
-    plan: Plan
-    tried: Int32  # [Q, M]
+    prior: SetPrior
+    tried: Int32  # [Q, M] the best documents of each query
     weight: float
 
     def __call__(self, frontier: SetFrontier, query: Int) -> Float:
-        """[R] for rows of these queries."""
+        """[R] what the rows of these queries [R] have ahead."""
         sets, terms = frontier.set_of, frontier.documents.terms
         best = best_value(
-            frontier.index, frontier.documents, sets, query, self.plan.sums, self.tried
+            frontier.index, frontier.documents, sets, query, self.prior.sums, self.tried
         )
-        spent = self.plan.terms[query[:, None], terms[sets]].sum(axis=1)
+        spent = self.prior.terms[query[:, None], terms[sets]].sum(axis=1)
         ahead: Float = self.weight * (best - spent)
         return ahead
 
 
-def plan(
-    backbone: Backbone, constraint: PostingsConstraint, hidden: torch.Tensor, how: str
-) -> Plan:
-    """The prior from the hidden states [Q, d] that predict each query's first token."""
-    log_probs = term_log_probs(backbone, constraint, hidden)
-    return plan_of(log_probs, constraint, backbone.output_size, how)
-
-
-def plan_of(
-    terms: Float32,
-    constraint: PostingsConstraint,
-    outputs: int,
-    how: str,
-    overlap: Float32 | None = None,
-) -> Plan:
-    """The prior from log p of every term [Q, T] in the first step, for a model of V `outputs`; with
-    `meant`, and `overlap` [Q, D]."""
-    if how == "matched":
-        terms = np.log1p(np.maximum(0, terms + np.log(outputs))).astype(np.float32)
-    elif how == "meant":
-        terms = np.exp(terms / FLATTENED)
+def _weighted_prior(
+    document: int, log_probs: NDArray[np.float32], constraint: PostingsConstraint
+) -> float:
+    """log Σ ŵ_D(t) p(t | Q)^{1/u} of one document, from log p of all terms [T]."""
     sets = constraint.term_sets
-    shares = constraint.shares if how == "meant" else np.ones(len(sets.values), np.float32)
-    sums = _sums(sets.offsets, sets.values, shares, np.ascontiguousarray(terms.T))
-    if how == "meant":
-        sums = np.log(sums) if overlap is None else np.log(sums) + overlap
-    return Plan(constraint, terms, sums, how)
+    span = slice(*sets.offsets[document : document + 2])
+    flat = log_probs[sets.values[span]].astype(np.float64) / FLATTENING
+    return float(np.log(constraint.shares[span] @ np.exp(flat - flat.max())) + flat.max())
+
+
+def scores_to_train(
+    log_probs: torch.Tensor,
+    shares: torch.Tensor,
+    lexical: torch.Tensor | None,
+    prior_weight: float,
+    lexical_weight: float,
+) -> torch.Tensor:
+    """[Q, D] the second and third part of the score as a function with gradients, for training.
+
+    Args:
+        log_probs: [Q, S] log p(t | Q) of S terms.
+        shares: [D, S] ŵ_D(t), 0 for a term that the document does not have.
+        lexical: [Q, D] o(Q, D); None where the lexical part does not count.
+        prior_weight: λ.
+        lexical_weight: μ.
+    """
+    weighted_prior = torch.log(torch.exp(log_probs / FLATTENING) @ shares.T)
+    scores = prior_weight * weighted_prior
+    return scores if lexical is None else scores + lexical_weight * lexical
 
 
 def term_log_probs(
@@ -222,20 +233,11 @@ def term_log_probs(
     """[Q, T] log p of each term as the first one, from the hidden states [Q, d]."""
     logits = backbone.logits(hidden).float()
     log_probs = torch.log_softmax(logits, dim=-1).cpu().numpy()
-    return _term_log_probs(log_probs, constraint.spelling)
+    return _mean_over_tokens(log_probs, constraint.spelling)
 
 
-def rank_by_prior(found: Plan, k: int) -> list[list[Found]]:
-    """The prior as a ranker of its own. Nothing was generated, so there is no path to show."""
-    documents, priors = found.best(k)
-    return [
-        [Found(int(d), float(p), (), (), ()) for d, p in zip(*row, strict=True)]
-        for row in zip(documents, priors, strict=True)
-    ]
-
-
-def _term_log_probs(log_probs: Float32, spelling: Spelling) -> Float32:
-    """[Q, T] each term's mean over its tokens [Q, V], without the terminator."""
+def _mean_over_tokens(log_probs: Float32, spelling: Spelling) -> Float32:
+    """[Q, T] the mean log p of each term's tokens, without the terminator, from [Q, V]."""
     lengths = np.diff(spelling.offsets)
     counted = np.maximum(lengths - 1, 1)  # a term of one token has no terminator
     kept = np.ones(len(spelling.tokens), dtype=np.bool_)
@@ -248,7 +250,7 @@ def _term_log_probs(log_probs: Float32, spelling: Spelling) -> Float32:
 
 @kernel
 def _sums(offsets: Int, terms: Int32, shares: Float32, values: Float32) -> Float32:
-    """[Q, D] Σ over each document's terms of its share · values [T, Q]."""
+    """[Q, D] Σ over the terms of each document of the term's share · its values [T, Q]."""
     queries = values.shape[1]
     sums = np.zeros((queries, len(offsets) - 1), dtype=np.float32)
     total = np.zeros(queries, dtype=np.float32)
@@ -263,7 +265,7 @@ def _sums(offsets: Int, terms: Int32, shares: Float32, values: Float32) -> Float
 
 
 def _largest(values: Float32, count: int) -> Int32:
-    """The places of the largest values, largest first; ties by place."""
+    """The indices of the largest values, largest first; ties by index."""
     count = min(count, len(values))
     bar = np.partition(values, len(values) - count)[len(values) - count]
     above, equal = np.flatnonzero(values > bar), np.flatnonzero(values == bar)
@@ -271,9 +273,69 @@ def _largest(values: Float32, count: int) -> Int32:
     return places[np.lexsort((places, -values[places]))].astype(np.int32)
 
 
+# 2. The lexical part: the words of the query among the terms of the documents.
+#
+# It is BM25 over term sets. A set does not know how often a word occurs in the document; the weight
+# of the term takes the place of that frequency.
+
+
+def lexical_scores(constraint: PostingsConstraint, queries: Sequence[str]) -> Float32:
+    """[Q, D] o(Q, D) of each query and every document."""
+    scores = np.zeros((len(queries), constraint.documents), dtype=np.float32)
+    offsets, documents = constraint.postings.offsets, constraint.postings.values
+    for row, query in zip(scores, queries, strict=True):
+        for term in constraint.query_terms(query).tolist():
+            having = slice(offsets[term], offsets[term + 1])
+            weights = constraint.relative_weights[having] ** (1 / FLATTENING)
+            row[documents[having]] += weights * idf(len(weights), len(row))
+    return scores
+
+
+def idf(having: int, documents: int) -> float:
+    """log(1 + (C − n + ½) / (n + ½)) of a term that n = `having` of C documents have."""
+    return float(np.log1p((documents - having + 0.5) / (having + 0.5)))
+
+
+# 3. Reordering: the three parts together.
+
+
+def rerank(
+    found: Sequence[Found],
+    log_probs: NDArray[np.float32],
+    constraint: PostingsConstraint,
+    prior_weight: float,
+    lexical: NDArray[np.float32] | None = None,
+) -> list[Found]:
+    """The documents of one query with their scores, best first; ties by document number.
+
+    Args:
+        found: documents with log p(D | Q) as their scores.
+        log_probs: [T] log p(t | Q) of all terms.
+        constraint: the term sets of all documents.
+        prior_weight: λ.
+        lexical: [D] μ · o(Q, D) of all documents; None where the lexical part does not count.
+    """
+
+    def added(document: int) -> float:
+        prior = _weighted_prior(document, log_probs, constraint) if prior_weight else 0.0
+        prior *= prior_weight
+        return prior if lexical is None else prior + float(lexical[document])
+
+    scored = [replace(one, score=one.score + added(one.document)) for one in found]
+    return sorted(scored, key=lambda one: (-one.score, one.document))
+
+
+# 4. Filling: documents that the set prior ranks high and the beam did not reach.
+
+
 def fill(found: Sequence[Found], documents: Int32, priors: Float32) -> list[Found]:
-    """What was found for a query, followed by those of the prior's `documents` [M], best first,
-    that were not; these have no reason yet."""
+    """The documents found for a query, followed by those of the prior's best that were not found.
+
+    Args:
+        found: what the beam found.
+        documents: [M] the best documents of the prior, best first.
+        priors: [M] their priors.
+    """
     known = {one.document for one in found}
     lost = [i for i, document in enumerate(documents.tolist()) if document not in known]
     if not lost:
@@ -282,9 +344,15 @@ def fill(found: Sequence[Found], documents: Int32, priors: Float32) -> list[Foun
     return [*found, *(Found(int(documents[i]), least + float(priors[i]), (), (), ()) for i in lost)]
 
 
+# 5. Reasons: what is shown of documents for which no path was generated.
+
+
 def with_reason(one: Found, log_probs: Float32, constraint: PostingsConstraint) -> Found:
-    """With its terms as the reason, if nothing was generated for it; `log_probs` [T] are those of
-    the first step."""
+    """The document with its terms as the reason, likeliest first, if it has no generated path.
+
+    Beside each term stand its log p in the first step, of `log_probs` [T], and the number of
+    documents that have it and all terms before it.
+    """
     if one.units:
         return one
     sets = constraint.term_sets
@@ -298,3 +366,62 @@ def with_reason(one: Found, log_probs: Float32, constraint: PostingsConstraint) 
         sizes.append(len(left))
     likely = tuple(log_probs[terms].tolist())
     return replace(one, units=tuple(terms.tolist()), log_probs=likely, valid_documents=tuple(sizes))
+
+
+# All parts together, as a search uses them.
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """The parts of the score that are known for a batch of queries after the first decoder step."""
+
+    constraint: PostingsConstraint
+    config: DecodeConfig
+    outputs: int  # V, the number of outputs of the model
+    log_probs: Float32  # [Q, T] log p(t | Q)
+    lexical: Float32 | None  # [Q, D] μ · o(Q, D); None where μ = 0
+
+    @classmethod
+    def after_first_step(
+        cls,
+        backbone: Backbone,
+        constraint: PostingsConstraint,
+        hidden: torch.Tensor,
+        queries: Sequence[str],
+        config: DecodeConfig,
+    ) -> Self:
+        """The parts from the hidden states [Q, d] that predict the first token for each query."""
+        weight = config.lexical_weight
+        lexical = weight * lexical_scores(constraint, queries) if weight else None
+        log_probs = term_log_probs(backbone, constraint, hidden)
+        return cls(constraint, config, backbone.output_size, log_probs, lexical)
+
+    def prior(self) -> SetPrior:
+        """The set prior; lexical part and prior have the same proportion in it as in the score."""
+        lexical = self.lexical
+        if lexical is not None and self.config.prior_weight:
+            lexical = lexical / self.config.prior_weight
+        how = self.config.prior
+        return SetPrior.of(self.log_probs, self.constraint, self.outputs, how, lexical)
+
+    def filled(
+        self, found: Sequence[list[Found]], prior: SetPrior, pool: Ragged | None
+    ) -> list[list[Found]]:
+        """The documents found for each query and the prior's best `fill` documents of the pool."""
+        if not self.config.fill:
+            return list(found)
+        best = prior.best_inside(self.config.fill, pool)
+        return [fill(hits, *one) for hits, one in zip(found, best, strict=True)]
+
+    def ranked(self, found: Sequence[list[Found]], k: int) -> list[list[Found]]:
+        """The best k documents of each query in the order of the score, with their reasons."""
+        if self.config.reranks:
+            lexical = [None] * len(found) if self.lexical is None else self.lexical
+            found = [
+                rerank(hits, log_probs, self.constraint, self.config.prior_weight, added)
+                for hits, log_probs, added in zip(found, self.log_probs, lexical, strict=True)
+            ]
+        return [
+            [with_reason(hit, log_probs, self.constraint) for hit in hits[:k]]
+            for hits, log_probs in zip(found, self.log_probs, strict=True)
+        ]

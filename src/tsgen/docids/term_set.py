@@ -132,7 +132,7 @@ class TermSets:
         """Which terms the words of a query are."""
         return self._look_up()
 
-    def asked(self, query: str) -> NDArray[np.int32]:
+    def query_terms(self, query: str) -> NDArray[np.int32]:
         """The numbers of the terms that are words of a query."""
         found = map(self.vocabulary.find, self.lookup(query))
         return np.array([term for term in found if term is not None], np.int32)

@@ -16,7 +16,7 @@ import numpy as np
 from tsgen.constrain.constraint import Constraint, Int
 from tsgen.constrain.term_sets import PostingsConstraint
 from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
-from tsgen.decode.beam import Moment
+from tsgen.decode.beam import Step
 from tsgen.decode.hypotheses import Texts
 from tsgen.decode.observe import END, Fall, SequenceWatcher, Standing, Watcher
 from tsgen.decode.search import search
@@ -69,7 +69,7 @@ def engine_schemes(engine: Engine, beam: int | None = None) -> list[Scheme]:
 def _plain(config: DecodeConfig, beam: int | None) -> DecodeConfig:
     """The search without what only sets have (prior, rescoring) and without the early stop: what
     is lost is lost to better hypotheses in the beam."""
-    off = {"pool": 0, "fill": 0, "look_ahead": 0.0, "rescore": 0.0, "overlap": 0.0}
+    off = {"pool": 0, "fill": 0, "look_ahead": 0.0, "prior_weight": 0.0, "lexical_weight": 0.0}
     return config.with_beam(beam).model_copy(update=off | {"in_order": False, "early_stop": False})
 
 
@@ -330,22 +330,22 @@ class Survival:
         self._alive: dict[tuple[int, int], Int] = {}  # the rows that lead to the document
         self.steps = {(query, d): 0 for query, documents in enumerate(wanted) for d in documents}
 
-    def step(self, moment: Moment) -> None:
+    def step(self, step: Step) -> None:
         """Called by the search."""
-        if moment.number == 1:
-            self._begin(len(moment.bar))
-        parent = moment.live.row[moment.closed.kept.origin]
-        found = moment.closed.found.take(moment.chosen.counted)
-        owner = moment.closed.kept.query[moment.chosen.counted]
+        if step.number == 1:
+            self._begin(len(step.bar))
+        parent = step.live.row[step.closed.kept.origin]
+        found = step.closed.found.take(step.chosen.counted)
+        owner = step.closed.kept.query[step.chosen.counted]
         owner = np.repeat(owner, np.diff(found.offsets))
         complete = set(zip(owner.tolist(), found.values.tolist(), strict=True))
         for (query, document), before in list(self._alive.items()):
-            rows = self._leading(moment, parent, before, document)
+            rows = self._leading(step, parent, before, document)
             if (query - self._first, document) in complete:
                 del self._alive[query, document]
             elif not len(rows):
                 del self._alive[query, document]
-                self.steps[query, document] = moment.number
+                self.steps[query, document] = step.number
             else:
                 self._alive[query, document] = rows
 
@@ -358,12 +358,12 @@ class Survival:
             for document in self._wanted[query]
         }
 
-    def _leading(self, moment: Moment, parent: Int, before: Int, document: int) -> Int:
+    def _leading(self, step: Step, parent: Int, before: Int, document: int) -> Int:
         """The rows that go on, grew from rows that led to the document, and still do."""
-        on = moment.chosen.on
-        own, unit = on[np.isin(parent[on], before)], moment.closed.unit
+        on = step.chosen.on
+        own, unit = on[np.isin(parent[on], before)], step.closed.unit
         identifier = [*self._scheme.constraint.identifier(document), END]
         if self._scheme.ordered:
-            identifier = identifier[moment.number - 1 :][:1]
+            identifier = identifier[step.number - 1 :][:1]
         leading: Int = own[np.isin(unit[own], identifier)]
         return leading

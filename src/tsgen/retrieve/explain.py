@@ -14,10 +14,10 @@ from tsgen.decode.hypotheses import Found, as_hits
 from tsgen.decode.log_probs import log_likelihoods
 from tsgen.decode.observe import EDGE, Fall, Standing, Tracer, TraceStep, Watcher
 from tsgen.decode.search import search
-from tsgen.errors import DataError
+from tsgen.errors import UnknownDocumentError
 from tsgen.records import Hit, Reason
-from tsgen.retrieve.collection import Collection
-from tsgen.retrieve.engine import Engine, pool_of, widened
+from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.snapshot import Snapshot, pool_of, widened
 from tsgen.settings import DecodeConfig
 
 # The case study of the paper: how does the model order one document for different queries?
@@ -34,16 +34,24 @@ class Explanation:
     by_weight: float  # of all, heaviest first: never more
 
 
-def explain(engine: Engine, document_id: str, queries: Sequence[str]) -> list[Explanation]:
-    """For each query the order I of T(D) that the engine's model likes best, found by the search
-    of the iterative optimisation, and log p(I_i | I_<i, Q) of every term."""
+def explain(
+    source: Engine | Snapshot, document_id: str, queries: Sequence[str]
+) -> list[Explanation]:
+    """For each query the most likely order I of T(D), as the search of the iterative optimisation
+    finds it, and log p(I_i | I_<i, Q) of every term."""
+    engine = snapshot_of(source)
     number = engine.documents.number(document_id)
     if number is None:
-        raise DataError(_unknown(engine, document_id))
-    return [_explain(engine, number, engine.read(query)) for query in queries]
+        raise UnknownDocumentError(_unknown(engine, document_id))
+    return [_explain(engine, number, engine.correct_query(query)) for query in queries]
 
 
-def _explain(engine: Engine, number: int, query: str) -> Explanation:
+def snapshot_of(source: Engine | Snapshot) -> Snapshot:
+    """An engine as it is now, or the snapshot itself."""
+    return source.snapshot if isinstance(source, Engine) else source
+
+
+def _explain(engine: Snapshot, number: int, query: str) -> Explanation:
     generator, train = engine.generator, engine.config.train
     backbone, constraint, sets = generator.backbone, generator.constraint, generator.sets
     (favourite,) = favourite_permutations(
@@ -53,7 +61,7 @@ def _explain(engine: Engine, number: int, query: str) -> Explanation:
     by_weight = constraint.term_sets.row(number)
     sequences = [constraint.spelling.sequence(terms) for terms in prefixes]
     sequences.append(constraint.spelling.sequence(by_weight))
-    among = None if train.softmax == "full" else constraint.alphabet
+    among = None if train.normalise == "full" else constraint.alphabet
     owner = np.zeros(len(sequences), dtype=np.int64)
     *steps, weighed = log_likelihoods(backbone, [query], owner, sequences, among)
     log_probs = np.diff(steps, prepend=0.0)
@@ -62,7 +70,7 @@ def _explain(engine: Engine, number: int, query: str) -> Explanation:
     return Explanation(query, terms, tuple(log_probs.tolist()), total, float(weighed))
 
 
-def _unknown(engine: Engine, document_id: str) -> str:
+def _unknown(engine: Snapshot, document_id: str) -> str:
     known = engine.generator.sets.documents
     some = [id for id in known if id.startswith(document_id[:2])][:3] or list(known)[:3]
     return (
@@ -89,15 +97,15 @@ class Trace:
 
 
 def trace(
-    source: Engine | Collection,
+    source: Engine | Snapshot,
     query: str,
     k: int = 10,
     beam: int | None = None,
     where: str | None = None,
 ) -> Trace:
     """Search as `source` does, and write down what the search keeps and prunes."""
-    engine, pool = snapshot(source, where)
-    query = engine.read(query)
+    engine, pool = filtered(source, where)
+    query = engine.correct_query(query)
     sets, constraint = engine.generator.sets, engine.generator.constraint
 
     def tracer(_config: DecodeConfig) -> Tracer:
@@ -111,16 +119,16 @@ def trace(
     return Trace(query, config.beam, documents, tuple(hits), paths, tuple(seen.steps))
 
 
-def snapshot(source: Engine | Collection, where: str | None) -> tuple[Engine, Ragged | None]:
-    """The engine at one moment, and the documents that a filter lets through."""
-    engine = source.engine if isinstance(source, Collection) else source
+def filtered(source: Engine | Snapshot, where: str | None) -> tuple[Snapshot, Ragged | None]:
+    """The engine at one moment, and the documents that a filter lets through; None for all."""
+    engine = snapshot_of(source)
     if where is None:
         return engine, None
     return engine, pool_of(engine.documents.matching(where))
 
 
 def observed(
-    engine: Engine,
+    engine: Snapshot,
     query: str,
     k: int,
     depth: int,
@@ -206,7 +214,7 @@ class Why:
 
 
 def why(
-    source: Engine | Collection,
+    source: Engine | Snapshot,
     query: str,
     document_id: str,
     k: int = 10,
@@ -216,8 +224,8 @@ def why(
 ) -> Why:
     """Search as `source` does with an eye on one document; if it is lost, look for a beam that
     keeps it, up to `widest`."""
-    engine, pool = snapshot(source, where)
-    query = engine.read(query)
+    engine, pool = filtered(source, where)
+    query = engine.correct_query(query)
     sets, number = engine.generator.sets, engine.number(document_id)
 
     def watcher(config: DecodeConfig) -> Watcher:
@@ -252,7 +260,7 @@ def why(
 
 
 def _needed(
-    engine: Engine,
+    engine: Snapshot,
     query: str,
     number: int,
     config: DecodeConfig,
@@ -295,6 +303,6 @@ def _rank(found: list[Found], number: int) -> int | None:
     return next(ranks, None)
 
 
-def _hit(engine: Engine, found: Found) -> Hit:
+def _hit(engine: Snapshot, found: Found) -> Hit:
     sets = engine.generator.sets
     return as_hits([found], sets.documents, sets.vocabulary)[0]

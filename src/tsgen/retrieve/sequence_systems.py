@@ -18,12 +18,11 @@ from tsgen.corpus.dataset import DataSet
 from tsgen.decode.hypotheses import Texts, as_hits
 from tsgen.decode.search import search
 from tsgen.docids.sequence_ids import SequenceIds
-from tsgen.model.pretrained import load_pretrained
+from tsgen.model.backbone import tokenizer_of
 from tsgen.queries.pairs import Pair
 from tsgen.records import Hit
 from tsgen.retrieve.systems import SYSTEMS, Retriever, System, Tables
 from tsgen.settings import (
-    MINI,
     MINI_FLAT,
     DecodeConfig,
     ModelConfig,
@@ -32,7 +31,6 @@ from tsgen.settings import (
     SequenceTrainConfig,
 )
 from tsgen.synthetic.writing import QUERIES, make_queries, queries_config, wants_queries
-from tsgen.terms.encoder import load_encoder
 from tsgen.train.examples import Validation, numbered_examples
 from tsgen.train.iterate import MODEL
 from tsgen.train.sequence_generator import (
@@ -58,10 +56,10 @@ class SequenceConfig(StageConfig):
     @model_validator(mode="after")
     def _sequences_only(self) -> Self:
         """Refuse before any training what a search over sequences would refuse after it."""
-        if self.decode.planned or self.decode.ordered or self.decode.in_order:
+        if self.decode.uses_prior or self.decode.reranks or self.decode.in_order:
             raise ValueError(
-                "decode.pool, fill, look_ahead, rescore, overlap and in_order are about term sets, "
-                "these identifiers are sequences; leave them out"
+                "decode.pool, fill, look_ahead, prior_weight, lexical_weight and in_order are "
+                "about term sets, these identifiers are sequences; leave them out"
             )
         return self
 
@@ -84,7 +82,7 @@ def settings_of(name: str, config: type[Config]) -> Callable[[Tables], Config]:
         values = {stage: merged(table, own.pop(stage, {})) for stage, table in stages.items()}
         written = queries_config(values) if wants_queries(values) else None
         values["queries"] = written and written.model_dump()  # type: ignore[assignment]
-        values["decode"].setdefault("normalise", values["train"].get("softmax", "docid"))
+        values["decode"].setdefault("normalise", values["train"].get("normalise", "docid"))
         return config.from_mapping(own | values, source=f"[{name}]")
 
     return settings
@@ -93,8 +91,8 @@ def settings_of(name: str, config: type[Config]) -> Callable[[Tables], Config]:
 def _for_sequences(train: Mapping[str, Any]) -> dict[str, Any]:
     """A table [train] without what is about term sets."""
     known = {k: v for k, v in train.items() if k in SequenceTrainConfig.model_fields}
-    if known.get("softmax") == "valid":
-        del known["softmax"]
+    if known.get("normalise") == "valid":
+        del known["normalise"]
     validation = known.pop("validation", {})
     return known | {"validation": {"normalise": "docid"} | _kept(validation)}
 
@@ -130,7 +128,7 @@ class SequenceRetriever:
         common = {k: v for k, v in values.items() if k in SequenceConfig.model_fields}
         config = SequenceConfig.from_mapping(common, source=f"{folder / SETTINGS}")
         ids = SequenceIds.load(folder / IDS)
-        return cls(SequenceGenerator.load(folder / MODEL, ids, config.model.query_tokens), config)
+        return cls(SequenceGenerator.load(folder / MODEL, ids, config.model), config)
 
     def names(self) -> Texts:
         """What each token is called."""
@@ -228,13 +226,6 @@ class SequenceFit:
         retriever.save(self.folder)
         remove_checkpoint(self.folder)
         return retriever
-
-
-def tokenizer_of(config: ModelConfig) -> Any:
-    """The tokenizer of a backbone."""
-    if config.backbone in (MINI, MINI_FLAT):
-        return load_encoder(config.encoder, 0)[1]
-    return load_pretrained(config.backbone, config.query_tokens).tokenizer
 
 
 def text_ids(

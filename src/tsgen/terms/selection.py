@@ -305,7 +305,7 @@ GAIN = 0.2  # g
 SAMPLE = 5000  # pairs, evenly spread
 
 
-def asked_n(data: DataSet, candidates: Candidates, splitter: Splitter) -> int:
+def n_for_queries(data: DataSet, candidates: Candidates, splitter: Splitter) -> int:
     """N for these documents and their training queries."""
     if "train" not in data.splits:
         return SIZES[-1]

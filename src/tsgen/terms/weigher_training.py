@@ -168,7 +168,7 @@ def trained_weigher(
     """The folder in `cache` of a weigher trained on this data with these settings; trains it if
     it is not there."""
     settings = _WeigherStage(
-        weigher=config.weigher, training=config.training, words=splitter.config
+        weigher=config.model, training=config.training, words=splitter.config
     )
     inputs = {"documents": data.fingerprint} | judged_inputs(data, "train", "dev")
     key = stage_key("weigher", settings.model_dump(mode="json"), inputs, seed)
@@ -187,9 +187,9 @@ def _train(
     torch.manual_seed(seed)
     documents = list(data.documents())
     texts = [document.contents for document in documents]
-    use_prior = config.weigher.prior == "bm25"
+    use_prior = config.model.prior == "bm25"
     impact = Impact.count(texts, splitter) if use_prior else None
-    weigher = Weigher(config.weigher, splitter, impact)
+    weigher = Weigher(config.model, splitter, impact)
     sizes = config.training
     training, validation = training_sets(
         data, documents, sizes.negatives, sizes.candidates, sizes.validation_queries, seed

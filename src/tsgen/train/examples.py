@@ -51,8 +51,8 @@ class QueryFirst:
         order = rng.permutation(terms)
         if rng.random() < ANY:
             return order
-        asked = set(self._splitter.keys(query))
-        later = [self._keys[term] not in asked for term in order]
+        in_query = set(self._splitter.keys(query))
+        later = [self._keys[term] not in in_query for term in order]
         return order[np.argsort(later, kind="stable")]
 
 
@@ -93,8 +93,8 @@ class Targets:
         [B, T]."""
         orders = [self.orders.row(row) for row in rows]
         if self.reorder is not None:
-            asked = zip(orders, queries, strict=True)
-            orders = [self.reorder(order, query, rng) for order, query in asked]
+            both = zip(orders, queries, strict=True)
+            orders = [self.reorder(order, query, rng) for order, query in both]
         return padded([self.spelling.sequence(order) for order in orders])
 
 
@@ -143,11 +143,11 @@ def numbered_examples(
 ) -> tuple[list[Pair], Validation]:
     """The pairs to train on, and at most `limit` queries to validate with: those of the dev split,
     or some that are held out of training. `numbers` are the documents' by id."""
-    asked = judged_pairs(data, "train", numbers) if "train" in data.splits else []
+    pairs = judged_pairs(data, "train", numbers) if "train" in data.splits else []
     if config.queries is not None:
-        asked += read_pairs(Path(config.queries), numbers)
+        pairs += read_pairs(Path(config.queries), numbers)
     own = own_pairs(data, config, seed)
-    if not asked and not own:
+    if not pairs and not own:
         raise DataError(
             f"{data.name}: no training queries: it has no judgments named train. Give a file of "
             'them with --queries (lines like {"query": "…", "document": "id"}), or learn from the '
@@ -156,8 +156,8 @@ def numbered_examples(
     if "dev" in data.splits:
         held_out = judged_pairs(data, "dev", numbers)
     else:
-        asked, held_out = _held_out(asked, seed) if asked else ([], own)
-    return asked + own, sampled(held_out, limit, seed)
+        pairs, held_out = _held_out(pairs, seed) if pairs else ([], own)
+    return pairs + own, sampled(held_out, limit, seed)
 
 
 def read_pairs(path: Path, numbers: Mapping[str, int]) -> list[Pair]:

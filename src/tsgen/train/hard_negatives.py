@@ -1,16 +1,16 @@
-"""Documents that are mistaken for the answers: what competes with them in training.
+"""Hard negatives: documents that a retriever ranks high for a training query, but are no answers.
 
-A document that nobody would take for the answer teaches nothing. Those that somebody does,
-`train.hard_from`, are
+They compete with the answer in the loss that ranks documents. The retriever is named by the setting
+`train.hard_negatives_from`:
 
-- `bm25`: what shares the query's words;
-- `itself`: what the model that training starts from ranks high by its set prior (self-mined);
-- the hits of a run file for the training queries, those of any system. It may also teach
-  (`train.distil`): of the answer and these documents together, it holds each to be right with
+- `bm25`: BM25, whose negatives share the query's words;
+- `itself`: the model that training starts from, which ranks all documents by its set prior;
+- a run file for the training queries, made by any system. With `train.distil` that system is a
+  teacher, too: among the answer and the hard negatives D', it holds a document D to be right with
 
       τ(D) = exp s(D) / Σ exp s(D'),
 
-  where s are its scores, as the contrastive loss that such systems are trained by has it.
+  where s are the system's scores. This is the probability that a contrastive loss gives them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,36 +38,37 @@ CHUNK = 256  # queries searched at once
 
 
 @dataclass(frozen=True, slots=True)
-class Mistaken:
-    """H documents for each of P pairs, and how right a teacher holds the answer and each of them;
-    without a teacher the answer alone is right."""
+class HardNegatives:
+    """H hard negatives for each of P pairs, and what a teacher says of them and the answer."""
 
     documents: Int  # [P, H]
-    taught: NDArray[np.float32] | None = None  # [P, 1 + H] with sum 1
+    teacher_probs: NDArray[np.float32] | None = None
+    """[P, 1 + H] τ of the answer and of each negative, sum 1; None: the answer alone is right."""
 
     def repeated(self, times: int) -> Self:
-        """Each pair's so many times, one beside the other."""
-        taught = None if self.taught is None else np.repeat(self.taught, times, axis=0)
-        return type(self)(np.repeat(self.documents, times, axis=0), taught)
+        """The rows of each pair `times` times, one beside the other."""
+        probs = self.teacher_probs
+        repeated = None if probs is None else np.repeat(probs, times, axis=0)
+        return type(self)(np.repeat(self.documents, times, axis=0), repeated)
 
 
-def mistaken(
+def find_hard_negatives(
     data: DataSet, generator: Generator, pairs: Sequence[Pair], config: TrainConfig, seed: int
-) -> Mistaken | None:
-    """`config.hard_documents` for each pair, by `config.hard_from`; None if none are wanted."""
-    count = config.hard_documents
+) -> HardNegatives | None:
+    """`config.hard_negatives` documents for each pair; None where the settings want none."""
+    count = config.hard_negatives
     if not count:
         return None
-    if config.hard_from == BM25:
+    if config.hard_negatives_from == BM25:
         index = LexicalIndex.build(document.contents for document in data.documents())
-        return Mistaken(with_negatives(index, pairs, count, seed).negatives)
+        return HardNegatives(with_negatives(index, pairs, count, seed).negatives)
     rng, size = np.random.default_rng(seed), len(generator.sets)
     answers = answers_of(pairs)
-    if config.hard_from == ITSELF:
+    if config.hard_negatives_from == ITSELF:
         ranked = dict(_by_prior(generator, list(answers), count + max(map(len, answers.values()))))
         scores: Mapping[str, Mapping[int, float]] = {}
     else:
-        scores = _by_run(Path(config.hard_from), data, generator.sets.document_numbers())
+        scores = _by_run(Path(config.hard_negatives_from), data, generator.sets.document_numbers())
         ranked = {query: list(scored) for query, scored in scores.items()}
     rows = [
         without_answers(ranked.get(pair.query, []), answers[pair.query], count, size, rng)
@@ -75,21 +76,21 @@ def mistaken(
     ]
     documents = np.array(rows, dtype=np.int64).reshape(len(pairs), count)
     if not config.distil:
-        return Mistaken(documents)
-    taught = [
-        _taught(scores.get(pair.query, {}), (pair.document, *row))
+        return HardNegatives(documents)
+    probs = [
+        _teacher_probs(scores.get(pair.query, {}), (pair.document, *row))
         for pair, row in zip(pairs, rows, strict=True)
     ]
-    return Mistaken(documents, np.array(taught, dtype=np.float32))
+    return HardNegatives(documents, np.array(probs, dtype=np.float32))
 
 
 def _by_prior(
     generator: Generator, queries: Sequence[str], count: int
 ) -> Iterator[tuple[str, list[int]]]:
-    """Each query with the documents that the model itself ranks first, in one step a query."""
-    parts, how = (generator.backbone, generator.constraint), DecodeConfig(prior="meant")
+    """Each query with the best documents of the model's set prior."""
+    parts, how = (generator.backbone, generator.constraint), DecodeConfig(prior="weighted")
     for start in range(0, len(queries), CHUNK):
-        show("what the model mistakes for answers", start, len(queries))
+        show("hard negatives", start, len(queries))
         chunk = queries[start : start + CHUNK]
         for query, hits in zip(chunk, search_by_prior(*parts, chunk, count, how), strict=True):
             yield query, [hit.document for hit in hits]
@@ -97,8 +98,8 @@ def _by_prior(
 
 def _by_run(path: Path, data: DataSet, numbers: Mapping[str, int]) -> dict[str, dict[int, float]]:
     """The text of each training query → its hits, best first, with their scores."""
-    run, queries, asked = read_run(path), data.queries(), data.judgments("train")
-    known = {queries[id].text: hits for id, hits in run.items() if id in asked}
+    run, queries, judged = read_run(path), data.queries(), data.judgments("train")
+    known = {queries[id].text: hits for id, hits in run.items() if id in judged}
     if not known:
         raise DataError(
             f"{path}: none of its {len(run):,} queries is a training query of {data.name}; "
@@ -120,9 +121,12 @@ def _numbered(
         yield numbers[hit.document_id], hit.score
 
 
-def _taught(scored: Mapping[int, float], documents: Sequence[int]) -> list[float]:
-    """τ of some documents, the answer first. What the teacher did not find is as good as the worst
-    that it did; of a query that it was not asked, only the answer is right."""
+def _teacher_probs(scored: Mapping[int, float], documents: Sequence[int]) -> list[float]:
+    """τ of some documents, of which the first is the answer.
+
+    A document that the teacher did not find has the lowest score of those that it did. Where the
+    teacher's run does not have the query, the answer alone is right.
+    """
     if not scored:
         return [1.0] + [0.0] * (len(documents) - 1)
     least = min(scored.values())

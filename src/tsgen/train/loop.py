@@ -12,11 +12,12 @@ import torch
 
 from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged
 from tsgen.decode.search import search
-from tsgen.model.generator import Generator, TrainableBackbone
+from tsgen.model.backbone import Backbone
+from tsgen.model.generator import Generator
 from tsgen.queries.pairs import Pair
 from tsgen.settings import TrainConfig, TrainingConfig
 from tsgen.train.examples import Reorder, Targets, Validation, batches
-from tsgen.train.hard_negatives import Mistaken
+from tsgen.train.hard_negatives import HardNegatives
 from tsgen.train.objective import Objective, TokenObjective
 from tsgen.training_loop import Report, TrainingLoop, shard
 
@@ -28,7 +29,7 @@ class Searchable(Protocol):
     """A backbone that is searched under some constraint: what can be trained and validated."""
 
     @property
-    def backbone(self) -> TrainableBackbone:
+    def backbone(self) -> Backbone:
         """The language model."""
         ...
 
@@ -59,13 +60,12 @@ class AnyTargets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """The pairs, T(D) of each in the order to learn, or another each time, and what is mistaken for
-    its document."""
+    """The pairs to train on with their targets and their hard negatives."""
 
     pairs: Sequence[Pair]
-    orders: Ragged
-    reorder: Reorder | None = None
-    hard: Mistaken | None = None
+    orders: Ragged  # [P] T(D) of each pair in the order to learn
+    reorder: Reorder | None = None  # makes another order each time that a pair is met
+    hard: HardNegatives | None = None
 
 
 def train(

@@ -1,4 +1,4 @@
-"""What training makes small: the loss of some queries and the tokens that answer them."""
+"""The loss of a batch: that of the targets' tokens, and that of the order of documents."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,13 @@ from torch.nn import functional
 
 from tsgen.constrain.constraint import Bool, Int, Int32, Ragged, spans
 from tsgen.constrain.term_sets import PostingsConstraint
-from tsgen.decode.ranking import FLATTENED, overlaps
+from tsgen.decode.ranking import lexical_scores, scores_to_train
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
-from tsgen.model.generator import Generator, TrainableBackbone
+from tsgen.model.backbone import Backbone
+from tsgen.model.generator import Generator
 from tsgen.settings import TrainConfig
-from tsgen.train.hard_negatives import Mistaken
+from tsgen.train.hard_negatives import HardNegatives
 
 # The two losses, over scores that predict every token of a target from the tokens before it.
 #
@@ -50,26 +51,32 @@ def any_remaining_loss(scores: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
 LOSSES = {"seq2seq": seq2seq_loss, "any_remaining": any_remaining_loss}
 
 
-# Documents that compete with those of a batch, and what is valid after each prefix among them.
+# Negatives: documents that compete with those of a batch, and what is valid after each prefix.
 #
-# In a search p is normalised over what is valid, the terms of all documents that have the terms so
-# far. Of a large corpus a training step knows a sample: some documents at random, which compete for
-# the first term, some that share a target's first terms, which compete for the next, and some that
-# BM25 mistakes for the answer, which share the query's words.
+# In a search p is normalised over what is valid: the terms of all documents that have the terms so
+# far. A training step takes a sample of a large corpus in place of it: random negatives compete for
+# the first term, similar negatives, which share a target's first terms, compete for the next ones,
+# and hard negatives are what a retriever ranks high for the query.
 
 
 @dataclass(frozen=True, slots=True)
-class Competitors:
-    """Draws documents of a corpus: so many at random, and so many near each target."""
+class Negatives:
+    """Draws documents of a corpus: `random` ones for a batch, `similar` ones for each target."""
 
     sets: TermSets
-    others: int
-    near: int
+    random: int
+    similar: int
 
     def draw(self, targets: Int, hard: Int, rng: np.random.Generator) -> Int:
-        """Documents for a batch with `targets` [B, T], ascending; `hard` [B, H] are among them."""
-        documents = [rng.integers(len(self.sets), size=self.others), hard.ravel()]
-        documents += [self._near(target, rng) for target in targets] if self.near else []
+        """[D] the negatives of a batch, ascending.
+
+        Args:
+            targets: [B, T] the terms of each target.
+            hard: [B, H] hard negatives, which are among the documents drawn.
+            rng: random numbers.
+        """
+        documents = [rng.integers(len(self.sets), size=self.random), hard.ravel()]
+        documents += [self._similar(target, rng) for target in targets] if self.similar else []
         return np.unique(np.concatenate(documents))
 
     def terms(self, documents: Int) -> Ragged:
@@ -77,23 +84,32 @@ class Competitors:
         every = Ragged(self.sets.doc_offsets.astype(np.int64), self.sets.doc_terms)
         return every.take(documents)
 
-    def _near(self, target: Int, rng: np.random.Generator) -> Int:
-        """Documents with the target's first term, half of them with its second, too, if any are."""
+    def _similar(self, target: Int, rng: np.random.Generator) -> Int:
+        """Documents with the target's first term; half of them have its second, if any have."""
         first = self.sets.postings(int(target[0]))
         both = np.intersect1d(first, self.sets.postings(int(target[:2][-1])), assume_unique=True)
-        half = self.near // 2
-        drawn = rng.choice(first, self.near - half), rng.choice(both if len(both) else first, half)
+        half = self.similar // 2
+        drawn = (
+            rng.choice(first, self.similar - half),
+            rng.choice(both if len(both) else first, half),
+        )
         return np.concatenate(drawn).astype(np.int64)
 
 
-def valid_after(columns: Int, mask: Bool, competitors: Ragged, symbols: int, first: int) -> Bool:
-    """[B, K, S] which of the symbols are valid after the first k terms of each target: the terms of
-    a target or competitor that has those k, without them.
+def valid_after(columns: Int, mask: Bool, negatives: Ragged, symbols: int, first: int) -> Bool:
+    """[B, K, S] which of S symbols are valid after the first k terms of each target, k < K.
 
-    `columns` [B, T], where `mask`, are the targets' terms as columns 0..S−1 of the scores; the
-    values of `competitors` are columns, too. All terms of a target are in it, K ≤ T count.
+    Valid are the terms of each target or negative that has those k terms, without these terms.
+
+    Args:
+        columns: [B, T] the terms of the targets as columns 0..S−1 of the scores; all terms of a
+            target are in it.
+        mask: [B, T] where `columns` is not padding.
+        negatives: the terms of each negative, as columns.
+        symbols: S.
+        first: K ≤ T.
     """
-    has = _incidence(columns, mask, competitors, symbols)  # [P, S]
+    has = _incidence(columns, mask, negatives, symbols)  # [P, S]
     alive = np.ones((len(columns), first, len(has)), dtype=np.float32)  # [B, K, P]
     for k in range(1, first):
         alive[:, k] = alive[:, k - 1] * has.T[columns[:, k - 1]]
@@ -105,45 +121,41 @@ def valid_after(columns: Int, mask: Bool, competitors: Ragged, symbols: int, fir
     return valid
 
 
-def _incidence(columns: Int, mask: Bool, competitors: Ragged, symbols: int) -> NDArray[np.float32]:
-    """[P, S] which document, first the targets' own, has which symbol."""
+def _incidence(columns: Int, mask: Bool, negatives: Ragged, symbols: int) -> NDArray[np.float32]:
+    """[P, S] which document has which symbol: the documents of the targets, then the negatives."""
     own = len(columns)
-    has = np.zeros((own + len(competitors.offsets) - 1, symbols), dtype=np.float32)
+    has = np.zeros((own + len(negatives.offsets) - 1, symbols), dtype=np.float32)
     rows, _ = np.nonzero(mask)
     has[rows, columns[mask]] = 1
-    lengths = np.diff(competitors.offsets)
-    has[own + np.repeat(np.arange(len(lengths)), lengths), competitors.values] = 1
+    lengths = np.diff(negatives.offsets)
+    has[own + np.repeat(np.arange(len(lengths)), lengths), negatives.values] = 1
     return has
 
 
-# A loss that orders documents, beside that of their terms.
+# The ranking loss, which orders documents, beside the loss of their terms.
 #
-# What is found is put in order by how much a document means what the query is after (see
-# `decode.rescore`). That can be learned as such: among the documents D' of a batch and some others
+# A search orders documents by the score of `tsgen.decode.ranking`, whose parts beside log p(D | Q)
+# need the first decoder step alone. The loss is the cross-entropy of a softmax over them,
 #
-#     L = −Σ_D τ(D) log ( m(Q, D)^λ / Σ_{D'} m(Q, D')^λ ),
+#     L = −Σ_D τ(D) log (exp s(Q, D) / Σ_{D'} exp s(Q, D')),   s = `scores_to_train`,
 #
-#     m(Q, D) = Σ_{t ∈ T(D)} ŵ_D(t) p(t | Q)^{1/u},
-#
-# each m^λ times e^{μ o(Q, D)} where the query's own words count, too (see `decode.overlap`). τ is 1
-# for the document that answers the query; or, in part, what a teacher says of it and of some others
-# (see `mistaken`). It takes no more than the first step's scores, which the loss of the terms needs
-# anyway.
+# where D' are the documents of the batch and its negatives. τ(D) is 1 for the document that answers
+# the query; with a teacher, τ is in part what the teacher says of it and of the hard negatives.
 
 
-class Ranking:
-    """The loss of a batch."""
+class RankingLoss:
+    """The loss of the order of a batch's documents."""
 
     def __init__(
         self,
         constraint: PostingsConstraint,
-        weight: float,
+        prior_weight: float,
         distil: float = 0.0,
-        overlap: float = 0.0,
+        lexical_weight: float = 0.0,
     ) -> None:
-        """`weight` is λ, `distil` the teacher's part in τ, `overlap` is μ."""
-        self._constraint, self._weight = constraint, weight
-        self._distil, self._overlap = distil, overlap
+        """`prior_weight` is λ, `lexical_weight` is μ, `distil` the share of the teacher in τ."""
+        self._constraint, self._prior_weight = constraint, prior_weight
+        self._distil, self._lexical_weight = distil, lexical_weight
 
     def __call__(
         self,
@@ -151,30 +163,43 @@ class Ranking:
         columns: Int,
         known: Int,
         others: Int,
-        taught: NDArray[np.float32] | None = None,
+        teacher_probs: NDArray[np.float32] | None = None,
         queries: Sequence[str] = (),
     ) -> Tensor:
-        """The loss of queries with `scores` [B, S] in the first step, to be answered by the first
-        of the documents `known` [B, 1 + H] rather than by `others`, or as `taught` [B, 1 + H] by
-        all that are known; `columns` [V] are those of the scores. The words of `queries` [B] count
-        where they are to."""
+        """The mean loss of the queries of a batch.
+
+        Args:
+            scores: [B, S] logits of S symbols in the first decoder step.
+            columns: [V] the column of each token in `scores`.
+            known: [B, 1 + H] the answer of each query, then its hard negatives.
+            others: [D] the other documents of the softmax.
+            teacher_probs: [B, 1 + H] what the teacher says of `known`.
+            queries: [B] texts; needed where the lexical part counts.
+        """
         documents = np.unique(np.concatenate((known.ravel(), others)))
         shares = torch.from_numpy(self._shares(documents, columns, scores.shape[1]))
-        flat = torch.exp(torch.log_softmax(scores, dim=-1) / FLATTENED)
-        meant = torch.log(flat @ shares.to(scores.device).T)  # [B, D]
-        ranked = self._weight * meant
-        if self._overlap:
-            same = torch.from_numpy(overlaps(self._constraint, queries)[:, documents])
-            ranked = ranked + self._overlap * same.to(scores.device)
-        right = self._right(np.searchsorted(documents, known), len(documents), taught)
+        lexical = None
+        if self._lexical_weight:
+            every = lexical_scores(self._constraint, queries)
+            lexical = torch.from_numpy(every[:, documents]).to(scores.device)
+        ranked = scores_to_train(
+            torch.log_softmax(scores, dim=-1),
+            shares.to(scores.device),
+            lexical,
+            self._prior_weight,
+            self._lexical_weight,
+        )
+        right = self._right(np.searchsorted(documents, known), len(documents), teacher_probs)
         return functional.cross_entropy(ranked, right.to(scores.device))
 
-    def _right(self, places: Int, documents: int, taught: NDArray[np.float32] | None) -> Tensor:
-        """τ [B, D] of all documents, those that are known at their places [B, 1 + H]; or just the
-        places of the answers [B]."""
-        if taught is None:
+    def _right(
+        self, places: Int, documents: int, teacher_probs: NDArray[np.float32] | None
+    ) -> Tensor:
+        """τ [B, D] of all documents, of which the known ones stand at `places` [B, 1 + H]; without
+        a teacher the places of the answers [B]."""
+        if teacher_probs is None:
             return torch.from_numpy(places[:, 0])
-        shares = self._distil * taught  # [B, 1 + H]
+        shares = self._distil * teacher_probs  # [B, 1 + H]
         shares[:, 0] += 1 - self._distil
         right = torch.zeros(len(places), documents)
         return right.scatter_add_(1, torch.from_numpy(places), torch.from_numpy(shares))
@@ -194,7 +219,7 @@ class Ranking:
 class TokenObjective:
     """−log p of the tokens of a batch, over some of the model's outputs or all of them."""
 
-    def __init__(self, backbone: TrainableBackbone, symbols: Int32 | None) -> None:
+    def __init__(self, backbone: Backbone, symbols: Int32 | None) -> None:
         """`symbols` are the tokens that p is normalised over; None: all."""
         self._backbone = backbone
         self._loss: Callable[..., torch.Tensor] = seq2seq_loss
@@ -234,24 +259,24 @@ class Objective(TokenObjective):
         generator: Generator,
         config: TrainConfig,
         documents: Int,
-        hard: Mistaken | None = None,
+        hard: HardNegatives | None = None,
     ) -> None:
-        """`documents` [P] are those of all pairs, `hard` others that are like answers."""
+        """`documents` [P] are the documents of all pairs, `hard` their hard negatives."""
         spelling = generator.constraint.spelling
         _check(config, one_token_a_term=len(spelling.tokens) == len(spelling))
-        over_all = config.softmax != "docid" or config.other_documents
+        over_all = config.normalise != "docid" or config.random_negatives
         super().__init__(generator.backbone, None if over_all else generator.constraint.alphabet)
         self._loss, self._documents = LOSSES[config.loss], documents
-        self._hard = hard or Mistaken(np.empty((len(documents), 0), np.int64))
-        self._spelling, self._valid = spelling, config.softmax == "valid"
-        self._competitors: Competitors | None = None
-        if config.other_documents:
-            others = min(config.other_documents, len(generator.sets))
-            self._competitors = Competitors(generator.sets, others, config.near_documents)
-        self._ranking: Ranking | None = None
-        if config.ranking:
-            weights = config.ranking, config.distil, config.overlap
-            self._ranking = Ranking(generator.constraint, *weights)
+        self._hard = hard or HardNegatives(np.empty((len(documents), 0), np.int64))
+        self._spelling, self._valid = spelling, config.normalise == "valid"
+        self._negatives: Negatives | None = None
+        if config.random_negatives:
+            count = min(config.random_negatives, len(generator.sets))
+            self._negatives = Negatives(generator.sets, count, config.similar_negatives)
+        self._ranking: RankingLoss | None = None
+        if config.prior_weight:
+            weights = config.prior_weight, config.distil, config.lexical_weight
+            self._ranking = RankingLoss(generator.constraint, *weights)
         self._first = config.first_tokens or None
 
     def __call__(
@@ -260,9 +285,9 @@ class Objective(TokenObjective):
         """The loss of queries and their targets: `tokens` [B, T], which are no padding where
         `mask` [B, T], those of the pairs `rows` [B]."""
         others, drawn = None, None
-        if self._competitors is not None:
-            others = self._competitors.draw(tokens, self._hard.documents[rows], rng)
-            drawn = self._competitors.terms(others)
+        if self._negatives is not None:
+            others = self._negatives.draw(tokens, self._hard.documents[rows], rng)
+            drawn = self._negatives.terms(others)
         symbols = self._symbols if drawn is None else self._numbered(self._tokens(tokens, drawn))
         device = next(self._backbone.parameters()).device
         first = torch.from_numpy(tokens[:, : self._first]).to(device)
@@ -283,22 +308,26 @@ class Objective(TokenObjective):
         """The loss of the documents' ranking by the scores [B, symbols] of the first step."""
         if self._ranking is None or others is None:
             return scores.new_zeros(())
-        taught = None if self._hard.taught is None else self._hard.taught[rows]
+        probs = self._hard.teacher_probs
+        probs = None if probs is None else probs[rows]
         known = np.column_stack((self._documents[rows], self._hard.documents[rows]))
-        return self._ranking(scores, self._columns, known, others, taught, queries)
+        return self._ranking(scores, self._columns, known, others, probs, queries)
 
     def _tokens(self, tokens: Int, drawn: Ragged) -> Int:
-        """Those of the batch and of some other documents."""
+        """The distinct tokens of the targets and of the negatives' terms."""
         others = self._spelling.sequence(np.unique(drawn.values))
         return np.unique(np.concatenate((tokens.ravel(), others)))
 
 
 def _check(config: TrainConfig, one_token_a_term: bool) -> None:
-    """Refuse settings that do not go with the spelling."""
+    """Raise an error for settings that need a spelling of one token a term where it has several."""
     by_term = {
         "train.loss = 'any_remaining'": (config.loss == "any_remaining", "train.loss=seq2seq"),
-        "train.softmax = 'valid'": (config.softmax == "valid", "train.softmax=docid"),
-        f"train.ranking = {config.ranking}": (config.ranking > 0, "train.ranking=0"),
+        "train.normalise = 'valid'": (config.normalise == "valid", "train.normalise=docid"),
+        f"train.prior_weight = {config.prior_weight}": (
+            config.prior_weight > 0,
+            "train.prior_weight=0",
+        ),
     }
     for what, (wanted, instead) in by_term.items():
         if wanted and not one_token_a_term:

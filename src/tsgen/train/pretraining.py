@@ -19,6 +19,7 @@ from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs, watche
 from tsgen.docids.assign import select_terms, terms_config, terms_folder
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import DataError
+from tsgen.model.backbone import backbone_version
 from tsgen.model.generator import Generator
 from tsgen.queries.pairs import Pair, judged_pairs
 from tsgen.settings import ModelConfig, PretrainConfig, PseudoQueryConfig, TrainConfig
@@ -51,6 +52,7 @@ def pretrain(
     dev queries, or if it has none, of pseudo-queries. Interrupted, it goes on."""
     splits = ("train", "dev") if config.pseudo.judged else ("dev",)
     inputs = {"documents": data.fingerprint} | judged_inputs(data, *splits)
+    inputs |= backbone_version(config.model)
     work = _Pretraining(data, config, seed, cache_folder_of(data, cache)).run
     stage(out, work, kind=KIND, config=config, inputs=inputs, seed=seed, keep_pieces=True)
     best: float = orjson.loads((out / FIGURES).read_bytes())["M@10"]

@@ -9,7 +9,7 @@ from oracle.decoding import Corpus, ragged, subword_corpus, word_corpus
 from oracle.toy_backbone import FixedBackbone, ToyBackbone
 from tsgen.constrain.term_sets import PostingsConstraint
 from tsgen.constrain.trie import SequenceTrie
-from tsgen.decode.ranking import FLATTENED, plan
+from tsgen.decode.ranking import FLATTENING, SetPrior
 from tsgen.decode.search import search, search_by_prior
 from tsgen.docids.spelling import words
 from tsgen.docids.term_set import TermSets
@@ -57,15 +57,15 @@ def test_the_prior_that_counts_weights() -> None:
     constraint = PostingsConstraint(sets, words(len(sets.vocabulary)))
     logits = backbone.row("q", ()).astype(np.float64)
     p = dict(zip(sets.vocabulary, np.exp(logits) / np.exp(logits).sum(), strict=True))
-    u = 1 / FLATTENED
+    u = 1 / FLATTENING
     sums = {0: 0.75 * p["x"] ** u + 0.25 * p["y"] ** u, 1: (p["z"] ** u + p["x"] ** u) / 2}
-    (found,) = search_by_prior(backbone, constraint, ["q"], 2, DecodeConfig(prior="meant"))
+    (found,) = search_by_prior(backbone, constraint, ["q"], 2, DecodeConfig(prior="weighted"))
     assert {hit.document: hit.score for hit in found} == pytest.approx(
         {document: np.log(value) for document, value in sums.items()}, rel=1e-5
     )
     assert [hit.document for hit in found] == sorted(sums, key=lambda d: -sums[d])
-    with pytest.raises(ConfigError, match=r"'meant'.*set decode.prior=matched"):
-        search(backbone, constraint, ["q"], 2, DecodeConfig(prior="meant", look_ahead=1.0))
+    with pytest.raises(ConfigError, match=r"'weighted'.*set decode.prior=matched"):
+        search(backbone, constraint, ["q"], 2, DecodeConfig(prior="weighted", look_ahead=1.0))
 
 
 def test_pool_is_the_best_of_the_prior() -> None:
@@ -102,7 +102,7 @@ def test_look_ahead_is_the_best_document_left(
     backbone = ToyBackbone(corpus.outputs)
     constraint = PostingsConstraint(corpus.arrays, corpus.spelling, heavy=heavy)
     _, _, hidden = backbone.encode(["q"])
-    ahead = plan(backbone, constraint, hidden, how).look_ahead(0.5)
+    ahead = SetPrior.after_first_step(backbone, constraint, hidden, how).look_ahead(0.5)
     values = term_values(corpus, backbone, how)
     used = sorted({t for s in corpus.sets for t in s})
     frontier = constraint.start(1)

@@ -1,4 +1,4 @@
-"""What is valid after each prefix among a batch and its competitors, against a slow twin."""
+"""What is valid after each prefix among a batch and its negatives, against a slow twin."""
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from tsgen.constrain.constraint import Ragged
 from tsgen.docids.term_set import TermSets
 from tsgen.records import TermSet
 from tsgen.train.examples import padded
-from tsgen.train.objective import LOSSES, Competitors, valid_after
+from tsgen.train.objective import LOSSES, Negatives, valid_after
 
 SYMBOLS = 8
 NONE = np.empty((1, 0), np.int64)  # no hard ones
@@ -66,10 +66,10 @@ def test_draws_documents_that_share_the_first_terms() -> None:
     sets = TermSets.of(TermSet(str(i), row, (1.0,) * len(row)) for i, row in enumerate(rows))
     target = sets.terms(0)[None, :].astype(np.int64)
     rng = np.random.default_rng(0)
-    drawn = [Competitors(sets, 0, 4).draw(target, NONE, rng) for _ in range(30)]
+    drawn = [Negatives(sets, 0, 4).draw(target, NONE, rng) for _ in range(30)]
     assert set(np.concatenate(drawn).tolist()) == {0, 1, 2}
-    assert Competitors(sets, 0, 0).draw(target, np.array([[4, 3]]), rng).tolist() == [3, 4]
-    at_random = Competitors(sets, 200, 0)
+    assert Negatives(sets, 0, 0).draw(target, np.array([[4, 3]]), rng).tolist() == [3, 4]
+    at_random = Negatives(sets, 200, 0)
     documents = at_random.draw(target, NONE, rng)
     assert documents.tolist() == [0, 1, 2, 3, 4]
     assert at_random.terms(documents).row(3).tolist() == sets.terms(3).tolist()
@@ -78,5 +78,5 @@ def test_draws_documents_that_share_the_first_terms() -> None:
 def test_targets_of_a_single_term() -> None:
     sets = TermSets.of([TermSet("x", ("a",), (1.0,)), TermSet("y", ("a", "b"), (1.0, 1.0))])
     target = sets.terms(0)[None, :].astype(np.int64)
-    drawn = Competitors(sets, 0, 20).draw(target, NONE, np.random.default_rng(0))
+    drawn = Negatives(sets, 0, 20).draw(target, NONE, np.random.default_rng(0))
     assert drawn.tolist() == [0, 1]

@@ -11,15 +11,15 @@ from oracle.toy_backbone import ToyBackbone
 from tsgen.constrain.constraint import Int
 from tsgen.constrain.trie import Float, SequenceTrie, TrieFrontier
 from tsgen.decode.beam import LookAhead
-from tsgen.decode.search import Planner, search
+from tsgen.decode.search import LookAheadOf, search
 from tsgen.settings import DecodeConfig
 
 ROWS = [[0, 1], [0, 2], [1, 0], [1, 3], [2, 2], [3, 1]]
 DOCUMENTS = len(ROWS)
 
 
-def planner(trie: SequenceTrie, values: dict[str, np.ndarray]) -> Planner:
-    def plan(queries: Sequence[str]) -> LookAhead:
+def look_ahead_of(trie: SequenceTrie, values: dict[str, np.ndarray]) -> LookAheadOf:
+    def of(queries: Sequence[str]) -> LookAhead:
         prior = np.stack([values[query] for query in queries])
 
         def ahead(frontier: TrieFrontier, query: Int) -> Float:
@@ -27,7 +27,7 @@ def planner(trie: SequenceTrie, values: dict[str, np.ndarray]) -> Planner:
 
         return ahead
 
-    return plan
+    return of
 
 
 def test_what_is_ahead_keeps_a_prefix_that_would_be_pruned() -> None:
@@ -37,12 +37,12 @@ def test_what_is_ahead_keeps_a_prefix_that_would_be_pruned() -> None:
     queries = [f"q{number}" for number in range(DOCUMENTS)]
     priors = {q: 100.0 * np.eye(DOCUMENTS, dtype=np.float32)[i] for i, q in enumerate(queries)}
     config = DecodeConfig(beam=1, compared=6)
-    planned = search(backbone, trie, queries, 1, config, planner=planner(trie, priors))
-    assert [hits[0].document for hits in planned] == list(range(DOCUMENTS))
+    guided = search(backbone, trie, queries, 1, config, look_ahead_of=look_ahead_of(trie, priors))
+    assert [hits[0].document for hits in guided] == list(range(DOCUMENTS))
     plain = search(backbone, trie, queries, 1, config)
     assert [hits[0].document for hits in plain] != list(range(DOCUMENTS))
     scores = {hit.document: hit.score for hit in search(backbone, trie, ["q3"], 9)[0]}
-    assert planned[3][0].score == scores[3]  # what is ahead chooses, it does not score
+    assert guided[3][0].score == scores[3]  # what is ahead chooses, it does not score
 
 
 @settings(deadline=None, max_examples=50)

@@ -5,7 +5,7 @@ import pytest
 
 from tsgen.constrain.term_sets import PostingsConstraint
 from tsgen.decode.hypotheses import Found
-from tsgen.decode.ranking import FLATTENED, rescore
+from tsgen.decode.ranking import FLATTENING, rerank
 from tsgen.docids.spelling import words
 from tsgen.docids.term_set import TermSets
 from tsgen.records import TermSet
@@ -26,20 +26,20 @@ def constraint(sets: TermSets) -> PostingsConstraint:
 
 
 def test_the_heavier_term_decides() -> None:
-    first, second = rescore(FOUND, LOG_P, constraint(SETS), 2.0)
+    first, second = rerank(FOUND, LOG_P, constraint(SETS), 2.0)
     assert (first.document, second.document) == (1, 0)
-    u = 1 / FLATTENED
+    u = 1 / FLATTENING
     assert first.score == pytest.approx(-1 + 2 * np.log(0.75 * 0.8**u + 0.25 * 0.1**u))
     assert second.score == pytest.approx(-1 + 2 * np.log(0.75 * 0.1**u + 0.25 * 0.8**u))
 
 
 def test_without_weights_all_terms_are_equal() -> None:
     bare = TermSets.of(TermSet(str(i), SETS.term_set(i).terms, (0.0, 0.0)) for i in range(2))
-    first, second = rescore(FOUND, LOG_P, constraint(bare), 1.0)
+    first, second = rerank(FOUND, LOG_P, constraint(bare), 1.0)
     assert (first.document, second.document) == (0, 1)
     assert first.score == pytest.approx(second.score)
 
 
 def test_a_better_path_still_counts() -> None:
     better = [Found(0, 0.0, (), (), ()), Found(1, -9.0, (), (), ())]
-    assert [one.document for one in rescore(better, LOG_P, constraint(SETS), 2.0)] == [0, 1]
+    assert [one.document for one in rerank(better, LOG_P, constraint(SETS), 2.0)] == [0, 1]

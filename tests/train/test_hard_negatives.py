@@ -14,7 +14,7 @@ from tsgen.decode.search import search_by_prior
 from tsgen.errors import ConfigError, DataError
 from tsgen.records import Hit
 from tsgen.settings import DecodeConfig, TrainConfig
-from tsgen.train.hard_negatives import Mistaken, mistaken
+from tsgen.train.hard_negatives import HardNegatives, find_hard_negatives
 
 H = 2
 
@@ -29,9 +29,9 @@ def data(tmp_path: Path) -> DataSet:
     return load(tmp_path / "set")
 
 
-def found(data: DataSet, **settings: object) -> Mistaken:
-    config = TrainConfig.from_mapping({"hard_documents": H, "other_documents": 4} | settings)
-    hard = mistaken(data, generator("mini-word"), PAIRS, config, seed=0)
+def found(data: DataSet, **settings: object) -> HardNegatives:
+    config = TrainConfig.from_mapping({"hard_negatives": H, "random_negatives": 4} | settings)
+    hard = find_hard_negatives(data, generator("mini-word"), PAIRS, config, seed=0)
     assert hard is not None
     assert hard.documents.shape == (len(PAIRS), H)
     for pair, row in zip(PAIRS, hard.documents.tolist(), strict=True):
@@ -41,14 +41,14 @@ def found(data: DataSet, **settings: object) -> Mistaken:
 
 
 def test_none_are_wanted(data: DataSet) -> None:
-    assert mistaken(data, generator("mini-word"), PAIRS, TrainConfig(), seed=0) is None
+    assert find_hard_negatives(data, generator("mini-word"), PAIRS, TrainConfig(), seed=0) is None
 
 
 def test_the_models_own_first_documents_that_do_not_answer(data: DataSet) -> None:
-    hard = found(data, hard_from="itself")
-    assert hard.taught is None
+    hard = found(data, hard_negatives_from="itself")
+    assert hard.teacher_probs is None
     one = generator("mini-word")
-    prior = DecodeConfig(prior="meant")
+    prior = DecodeConfig(prior="weighted")
     for pair, row in zip(PAIRS, hard.documents.tolist(), strict=True):
         (hits,) = search_by_prior(one.backbone, one.constraint, [pair.query], H + 1, prior)
         assert row == [hit.document for hit in hits if hit.document != pair.document][:H]
@@ -74,27 +74,29 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_a_run_gives_documents_in_its_order(data: DataSet, run: Path) -> None:
-    hard = found(data, hard_from=str(run))
+    hard = found(data, hard_negatives_from=str(run))
     others = [n for n in range(DOCUMENTS) if n not in (PAIRS[0].document, PAIRS[1].document)]
-    assert hard.taught is None
+    assert hard.teacher_probs is None
     assert hard.documents[0].tolist() == others[:2]
     assert hard.documents[1].tolist() == others[:2]
 
 
 def test_a_teacher_says_how_right_each_is(data: DataSet, run: Path) -> None:
-    hard = found(data, hard_from=str(run), distil=0.5, ranking=8.0)
-    assert hard.taught is not None
-    np.testing.assert_allclose(hard.taught[0], [3 / 8, 4 / 8, 1 / 8], rtol=1e-5)
-    np.testing.assert_allclose(hard.taught[1], [1 / 8, 4 / 8, 3 / 8], rtol=1e-5)  # as the worst
-    np.testing.assert_array_equal(hard.taught[2:], [[1, 0, 0]] * (len(PAIRS) - 2))  # not asked
+    hard = found(data, hard_negatives_from=str(run), distil=0.5, prior_weight=8.0)
+    assert hard.teacher_probs is not None
+    np.testing.assert_allclose(hard.teacher_probs[0], [3 / 8, 4 / 8, 1 / 8], rtol=1e-5)
+    # The document that the run does not have scores as the worst of those that it has.
+    np.testing.assert_allclose(hard.teacher_probs[1], [1 / 8, 4 / 8, 3 / 8], rtol=1e-5)
+    rest = hard.teacher_probs[2:]  # of queries that are not in the run
+    np.testing.assert_array_equal(rest, [[1, 0, 0]] * (len(PAIRS) - 2))
 
 
 def test_repeated_pairs_have_theirs_again() -> None:
-    once = Mistaken(np.array([[1], [2]]), np.array([[0.5, 0.5], [1, 0]], np.float32))
+    once = HardNegatives(np.array([[1], [2]]), np.array([[0.5, 0.5], [1, 0]], np.float32))
     twice = once.repeated(2)
     assert twice.documents.tolist() == [[1], [1], [2], [2]]
-    assert twice.taught is not None
-    assert twice.taught.tolist() == [[0.5, 0.5]] * 2 + [[1, 0]] * 2
+    assert twice.teacher_probs is not None
+    assert twice.teacher_probs.tolist() == [[0.5, 0.5]] * 2 + [[1, 0]] * 2
 
 
 def test_a_run_of_other_queries_or_documents(data: DataSet, tmp_path: Path) -> None:
@@ -102,19 +104,19 @@ def test_a_run_of_other_queries_or_documents(data: DataSet, tmp_path: Path) -> N
     with pytest.raises(
         DataError, match=r"none of its 1 queries is a training query.*--split train"
     ):
-        found(data, hard_from=str(tmp_path / "queries.trec"))
+        found(data, hard_negatives_from=str(tmp_path / "queries.trec"))
     write_trec(tmp_path / "documents.trec", {"q0": [Hit("elsewhere", 1.0)]})
     with pytest.raises(DataError, match="found document 'elsewhere'; expected those of this data"):
-        found(data, hard_from=str(tmp_path / "documents.trec"))
+        found(data, hard_negatives_from=str(tmp_path / "documents.trec"))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"hard_documents": 4}, "train.other_documents = 0; set train.other_documents=256"),
-        ({"other_documents": 8, "softmax": "full"}, "set train.softmax=docid"),
+        ({"hard_negatives": 4}, "train.random_negatives = 0; set train.random_negatives=256"),
+        ({"random_negatives": 8, "normalise": "full"}, "set train.normalise=docid"),
         (
-            {"other_documents": 8, "hard_documents": 4, "ranking": 8.0, "distil": 0.5},
+            {"random_negatives": 8, "hard_negatives": 4, "prior_weight": 8.0, "distil": 0.5},
             "needs a run file to learn from",
         ),
     ],
