@@ -5,7 +5,7 @@ import sys
 from haystack import Pipeline
 from haystack.components.builders import PromptBuilder
 
-from tsgen.integrations.haystack import TsgenRetriever
+from tsgen.integrations.haystack import TsgenHaystackRetriever
 
 TEMPLATE = """{% for one in documents %}[{{ one.id }}] {{ one.content }}
 {% endfor %}Question: {{ question }}"""
@@ -14,7 +14,7 @@ TEMPLATE = """{% for one in documents %}[{{ one.id }}] {{ one.content }}
 def main(engine: str, query: str) -> None:
     """Print the prompt that a language model would get; the pipeline is saved and loaded first."""
     pipeline = Pipeline()
-    pipeline.add_component("retriever", TsgenRetriever(engine, top_k=3))
+    pipeline.add_component("retriever", TsgenHaystackRetriever(engine, top_k=3))
     pipeline.add_component("prompt", PromptBuilder(TEMPLATE, required_variables="*"))
     pipeline.connect("retriever.documents", "prompt.documents")
     loaded = Pipeline.loads(pipeline.dumps(), allowed_modules=["tsgen.integrations.haystack"])

@@ -4,14 +4,14 @@ import sys
 
 from langchain_core.runnables import RunnableLambda
 
-from tsgen.integrations.langchain import TsgenRetriever
-from tsgen.retrieve.collection import Collection
+from tsgen.integrations.langchain import TsgenLangChainRetriever
+from tsgen.retrieve.engine import Engine
 
 
 def main(engine: str, query: str) -> None:
     """Print what a prompt would be given as its context."""
-    with Collection.open(engine) as collection:
-        retriever = TsgenRetriever(source=collection, k=3)
+    with Engine.load(engine) as collection:
+        retriever = TsgenLangChainRetriever(source=collection, k=3)
         context = retriever | RunnableLambda(
             lambda found: "\n".join(f"[{one.id}] {one.page_content}" for one in found)
         )

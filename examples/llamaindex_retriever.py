@@ -2,14 +2,14 @@
 
 import sys
 
-from tsgen.integrations.llamaindex import TsgenRetriever
-from tsgen.retrieve.collection import Collection
+from tsgen.integrations.llamaindex import TsgenLlamaIndexRetriever
+from tsgen.retrieve.engine import Engine
 
 
 def main(engine: str, query: str) -> None:
     """Print the nodes with their scores and terms."""
-    with Collection.open(engine) as collection:
-        for found in TsgenRetriever(collection, k=3).retrieve(query):
+    with Engine.load(engine) as collection:
+        for found in TsgenLlamaIndexRetriever(collection, k=3).retrieve(query):
             print(f"{found.score:.2f} [{found.node.node_id}] {found.node.metadata['terms']}")
 
 

@@ -4,14 +4,14 @@ import sys
 
 import pandas as pd
 
-from tsgen.integrations.pyterrier import TsgenRetriever
-from tsgen.retrieve.collection import Collection
+from tsgen.integrations.pyterrier import TsgenPyTerrierRetriever
+from tsgen.retrieve.engine import Engine
 
 
 def main(engine: str, *queries: str) -> None:
     """Print the best three documents of each query."""
-    with Collection.open(engine) as collection:
-        pipeline = TsgenRetriever(collection, k=10) % 3
+    with Engine.load(engine) as collection:
+        pipeline = TsgenPyTerrierRetriever(collection, k=10) % 3
         topics = pd.DataFrame({"qid": [f"q{i}" for i in range(len(queries))], "query": queries})
         print(pipeline(topics).to_string())
 

@@ -20,7 +20,7 @@ from tsgen.baselines.ance import ANCEConfig, mine
 from tsgen.baselines.gtr import RIDGE, GTRConfig, evened, t5_encoder
 from tsgen.errors import ConfigError, MissingExtraError
 from tsgen.model.pretrained import flan_t5_small
-from tsgen.queries.negatives import TrainingSet
+from tsgen.queries.negatives import ContrastiveSet
 from tsgen.queries.pairs import Pair
 from tsgen.records import Hit
 
@@ -118,7 +118,7 @@ def test_negatives_are_the_model_s_own_nearest_wrong_documents(tmp_path: Path) -
     model = DenseEncoder.pretrained(DenseConfig(encoder=bert, pooling="mean")).eval()
     texts = ["white bread", "white bread white", "sour tea", "raw egg", "white bread egg"]
     pairs = [Pair("white bread", 0), Pair("raw egg", 3)]
-    training = TrainingSet(pairs, np.array([[2], [2]]))
+    training = ContrastiveSet(pairs, np.array([[2], [2]]))
     mined = mine(depth=1, seed=0)(model, texts, training)
     vectors = in_chunks(model.documents, model.tokens(texts, 32)).detach().numpy()
     asked = in_chunks(model.queries, model.tokens(["white bread", "raw egg"], 32)).detach().numpy()
@@ -202,7 +202,7 @@ def test_without_the_backbone_the_pip_command(monkeypatch: pytest.MonkeyPatch) -
 def test_resumed_training_ends_in_the_same_weights(tmp_path: Path) -> None:
     bert = str(write_words_bert(tmp_path / "bert"))
     texts = [query.removeprefix("what is ") for query in QUERIES]
-    pairs = TrainingSet(
+    pairs = ContrastiveSet(
         [Pair(query, i) for i, query in enumerate(QUERIES)], np.arange(30)[:, None] - 1
     )
     changes = {"encoder": bert, "batch_size": 8, "epochs": 2, "validate_every": 3}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tsgen.corpus.load import load
-from tsgen.corpus.tables import Columns
+from tsgen.corpus.table_files import Columns
 from tsgen.errors import DataError, MissingExtraError
 from tsgen.records import Document
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tsgen.corpus import nq320k
 from tsgen.corpus.load import load
 from tsgen.corpus.nq320k import array_items
-from tsgen.corpus.tables import Columns
+from tsgen.corpus.table_files import Columns
 from tsgen.errors import DataError
 from tsgen.records import Document
 

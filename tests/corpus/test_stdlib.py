@@ -12,7 +12,7 @@ from tsgen.corpus import stdlib, stdlib_objects
 from tsgen.corpus.load import load
 from tsgen.corpus.sources import SourcedDataSet
 from tsgen.corpus.stdlib import QUESTIONS, missing_names, questions, stdlib_documents
-from tsgen.corpus.tables import Columns
+from tsgen.corpus.table_files import Columns
 from tsgen.errors import DataError
 from tsgen.records import Document
 

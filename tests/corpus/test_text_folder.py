@@ -11,7 +11,7 @@ from tsgen.artifact import MANIFEST, stage
 from tsgen.cli.main import app
 from tsgen.config import StageConfig
 from tsgen.corpus.load import load
-from tsgen.corpus.tables import Columns
+from tsgen.corpus.table_files import Columns
 from tsgen.errors import DataError
 from tsgen.records import Document
 

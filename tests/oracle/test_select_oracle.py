@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tsgen.docids.assign import term_sets
 from tsgen.records import Document
-from tsgen.terms.selection import Candidates, rank, select
+from tsgen.terms.selection import RankedTerms, rank, select
 from tsgen.terms.weighing import reserved_term, weigh_corpus
 
 Corpus = dict[str, dict[str, float]]  # document id → word → weight
@@ -41,7 +41,7 @@ class Given:
         return (self.corpus[document.id] for document in documents)
 
 
-def candidates_of(corpus: Corpus) -> Candidates:
+def candidates_of(corpus: Corpus) -> RankedTerms:
     documents = [Document(document_id, "") for document_id in corpus]
     with TemporaryDirectory() as folder:
         return rank(weigh_corpus(documents, Given(corpus), Path(folder), size=4), key)

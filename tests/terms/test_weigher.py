@@ -26,7 +26,7 @@ TEXTS = [
 
 
 def make(tiny_bert: Path, **changes: object) -> Weigher:
-    settings = {"encoder": str(tiny_bert), "window": 24, "overlap": 8, "query_window": 16}
+    settings = {"encoder": str(tiny_bert), "window": 24, "overlap": 8}
     torch.manual_seed(1)
     config = WeigherConfig.from_mapping(settings | changes)
     splitter = Splitter(WordsConfig(stem="none"))
@@ -142,8 +142,10 @@ def test_selection_loss_by_hand() -> None:
     rows, words = np.array([0, 0, 0, 1, 2]), np.array([7, 8, 7, 9, 9])
     logits = torch.tensor([1.0, 3.0, 2.0, 5.0, 4.0])  # word 7 occurs twice: the larger counts
     none = torch.zeros(5, 1)
-    found = scoring.Weighed(3, rows, words, torch.ones(5), none)
-    asked = scoring.Weighed(3, np.array([0, 1, 2]), np.array([7, 8, 9]), torch.ones(3), none[:3])
+    found = scoring.WordWeights(3, rows, words, torch.ones(5), none)
+    asked = scoring.WordWeights(
+        3, np.array([0, 1, 2]), np.array([7, 8, 9]), torch.ones(3), none[:3]
+    )
     # document 0: 2 against 3; document 1 has no word of its query; document 2: its only word
     first = -np.log(np.exp(2) / (np.exp(2) + np.exp(3)))
     assert selection_loss(logits, asked, found).item() == pytest.approx((first + 0) / 2)

@@ -1,6 +1,13 @@
-"""Bi-encoders: a query and a document become a vector each, apart; s(Q, D) is their product.
+"""Bi-encoders: the query and the document are encoded apart, s(Q, D) = E_Q(Q) · E_D(D).
 
-What the dense and the sparse systems have in common: settings, tokens, batches, saving.
+This file holds what the dense and the learned sparse systems share: the settings, the encoder with
+its tokenizer, and contrastive training. The loss of a batch of pairs (Q, D+) is
+
+    L = mean of −log (exp(s(Q, D+) / τ) / Σ_D exp(s(Q, D) / τ)) + penalty,
+
+where D runs over D+, the BM25 negatives of the batch and, with `in_batch`, the other pairs'
+documents; known relevant documents are never negatives. Training validates by M@10 of dev queries
+(of training queries, where there are none) among their documents and BM25's best others.
 """
 
 import shutil
@@ -19,8 +26,9 @@ from tsgen.artifact import LOGS, stage, stage_key, write_beside
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.progress import show
-from tsgen.queries.negatives import TrainingSet, learned_from, training_sets
+from tsgen.queries.negatives import ContrastiveSet, learned_from, training_sets
 from tsgen.queries.pairs import Pair
+from tsgen.reciprocal_rank import reciprocal_ranks
 from tsgen.settings import MINILM
 from tsgen.terms.encoder import empty_encoder, load_encoder
 from tsgen.training_loop import (
@@ -42,79 +50,99 @@ Tokens = Sequence[Sequence[int]]
 
 
 class BiEncoderConfig(StageConfig):
-    """A bi-encoder and its training."""
+    """The settings of a bi-encoder and of its training."""
 
-    encoder: str = MINILM  # or a hub name or folder
-    layers: int | None = Field(None, ge=1)  # only the encoder's first so many
+    encoder: str = MINILM
+    """The pre-trained encoder: `minilm`, a hub name or a folder."""
+    layers: int | None = Field(None, ge=1)
+    """Use only the first so many layers of the encoder; unset: all."""
     query_tokens: int = Field(32, ge=4)
+    """Queries are cut off after so many tokens."""
     document_tokens: int = Field(256, ge=4)
-    training_tokens: int | None = Field(None, ge=4)  # of documents in training; None: as many
+    """Documents are cut off after so many tokens."""
+    training_tokens: int | None = Field(None, ge=4)
+    """In training documents are cut off after so many tokens; unset: as in search."""
 
-    negatives: int = Field(1, ge=1)  # of BM25's best, for each pair
-    in_batch: bool = True  # the other pairs' documents are negatives, too
-    temperature: float = Field(1.0, gt=0)  # scores are divided by it
+    negatives: int = Field(1, ge=1)
+    """BM25 negatives of each training pair."""
+    in_batch: bool = True
+    """Whether the documents of the batch's other pairs are negatives, too."""
+    temperature: float = Field(1.0, gt=0)
+    """The τ by which scores are divided in the loss."""
     batch_size: int = Field(128, ge=1)
+    """Training pairs of a batch."""
     epochs: float = Field(20, ge=0)
-    minutes: float | None = Field(None, gt=0)  # train for so long, whatever the epochs
+    """Passes over the training pairs."""
+    minutes: float | None = Field(None, gt=0)
+    """Train for so many minutes, whatever the epochs."""
     learning_rate: float = Field(2e-5, gt=0)
-    head_learning_rate: float = Field(1e-3, gt=0)  # of what was not trained before
-    warm_up: float = Field(0.1, ge=0, le=1)  # share of all steps
+    """The peak learning rate of pre-trained weights."""
+    head_learning_rate: float = Field(1e-3, gt=0)
+    """The peak learning rate of weights that are new."""
+    warm_up: float = Field(0.1, ge=0, le=1)
+    """The share of the steps in which the learning rate grows."""
     freeze_embeddings: bool = False
-    validate_every: int = Field(500, ge=1)  # steps
+    """Whether the encoder's token embeddings stay as they are."""
+    validate_every: int = Field(500, ge=1)
+    """Steps from one validation to the next."""
     validation_queries: int = Field(200, ge=1)
-    candidates: int = Field(8, ge=1)  # BM25's best of each, among all of which is searched
-    patience: int = Field(4, ge=1)  # validations without a better M@10
+    """Queries that validate."""
+    candidates: int = Field(8, ge=1)
+    """BM25's best documents of each validation query, among all of which validation searches."""
+    patience: int = Field(4, ge=1)
+    """Stop after so many validations without a better M@10."""
 
 
 class BiEncoder(nn.Module):
-    """A pre-trained encoder with its tokenizer; a kind says what vectors it makes of texts."""
+    """A pre-trained encoder with its tokenizer; subclasses turn its states into vectors."""
 
     settings: ClassVar[type[BiEncoderConfig]] = BiEncoderConfig
 
     def __init__(self, config: Any, encoder: Any, tokenizer: Any) -> None:
-        """`config` is one of the kind's own `settings`."""
+        """Keep the settings (an instance of the subclass' `settings`), encoder and tokenizer."""
         super().__init__()
         self.config, self.encoder, self.tokenizer = config, encoder, tokenizer
 
     @classmethod
     def pretrained(cls, config: Any) -> Self:
-        """The start of a training: the encoder that the settings name."""
+        """Load the encoder that the settings name, from which training starts."""
         return cls(config, *load_encoder(config.encoder, config.layers))
 
     @staticmethod
     def empty(folder: Path) -> tuple[Any, Any]:
-        """An encoder of a saved shape, and its tokenizer."""
+        """Make an encoder of the saved shape without its weights; return it with the tokenizer."""
         return empty_encoder(folder)
 
     def encoders(self) -> list[Any]:
-        """What was trained before."""
+        """The pre-trained encoders, which learn at `learning_rate`."""
         return [self.encoder]
 
     def begin(self, texts: Sequence[str], queries: Sequence[str]) -> None:
-        """What is set by looking at documents and training queries before training: nothing."""
+        """Initialise weights from documents and training queries before training; by default none
+        are."""
 
     def queries(self, tokens: Tokens) -> torch.Tensor:
-        """[Q, d] the vectors of queries."""
+        """Encode queries as vectors [Q, d]."""
         raise NotImplementedError
 
     def documents(self, tokens: Tokens) -> torch.Tensor:
-        """[D, d] the vectors of documents."""
+        """Encode documents as vectors [D, d]."""
         raise NotImplementedError
 
-    def penalty(self, asked: torch.Tensor, found: torch.Tensor, step: int) -> torch.Tensor:
-        """What a batch's vectors add to the loss: nothing."""
-        del found, step
-        return asked.new_zeros(())
+    def penalty(self, queries: torch.Tensor, documents: torch.Tensor, step: int) -> torch.Tensor:
+        """A regulariser of a batch's vectors [Q, d] and [D, d] that is added to the loss; 0 here."""
+        del documents, step
+        return queries.new_zeros(())
 
     def tokens(self, texts: Sequence[str], length: int) -> Tokens:
-        """The first `length` tokens of each text, special ones included."""
+        """The first `length` tokens of each text, special tokens included."""
         encoded = self.tokenizer(
             list(texts), truncation=True, max_length=length, return_attention_mask=False
         )
         return encoded["input_ids"]  # type: ignore[no-any-return]
 
     def padded(self, tokens: Tokens) -> tuple[torch.Tensor, torch.Tensor]:
-        """[B, S] the tokens, and the mask of those that are no padding."""
+        """The tokens as one padded tensor [B, S], and the mask [B, S] of those that are real."""
         device = next(self.parameters()).device
         length = max(len(row) for row in tokens)
         pad = self.tokenizer.pad_token_id
@@ -128,7 +156,7 @@ class BiEncoder(nn.Module):
         with write_beside(folder / SETTINGS) as beside:
             beside.write_bytes(orjson.dumps(self.config.model_dump(mode="json")))
         self.encoder.config.save_pretrained(folder / ENCODER)
-        self.tokenizer.backend_tokenizer.no_truncation()  # else it says what it was last used for
+        self.tokenizer.backend_tokenizer.no_truncation()  # else the last call's length is saved
         self.tokenizer.backend_tokenizer.no_padding()
         self.tokenizer.save_pretrained(folder / ENCODER)
 
@@ -145,7 +173,13 @@ class BiEncoder(nn.Module):
 def in_chunks(
     encode: Callable[[Tokens], torch.Tensor], tokens: Tokens, what: str = ""
 ) -> torch.Tensor:
-    """What `encode` makes of texts, those of like length together; in the order of the texts."""
+    """Encode texts in chunks of similar length; the vectors [B, d] come in the texts' order.
+
+    Args:
+        encode: Turns a chunk of tokenised texts into vectors.
+        tokens: The tokens of each text.
+        what: The progress message; without one no progress is shown.
+    """
     order = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))
     parts = []
     for start in range(0, len(order), CHUNK):
@@ -157,29 +191,35 @@ def in_chunks(
     return found[torch.argsort(places)]
 
 
-# Training bi-encoders: a contrastive loss over BM25's and the batch's other documents.
-#
-# L = −log exp(s(Q, D+) / τ) / Σ_D exp(s(Q, D) / τ) + penalty,   D of the batch
-
-DEPTH = 10  # validation is M@10
+WARM_UP = 0.1  # share of all steps
 WEIGHT_DECAY = 0.01
 
-Mine = Callable[[BiEncoder, Sequence[str], TrainingSet], TrainingSet]
-"""Other negatives for the pairs, by a model and the texts of all documents."""
+NegativeMiner = Callable[[BiEncoder, Sequence[str], PairsWithNegatives], PairsWithNegatives]
+"""Replaces a training set's negatives, by a model and the texts of all documents."""
 
 
-def trained(
+def train_bi_encoder(
     kind: str,
     start: Callable[[], BiEncoder],
     data: DataSet,
     config: Any,
     seed: int,
     cache: Path,
-    mine: Mine | None = None,
+    mine: NegativeMiner | None = None,
     inputs: Mapping[str, str] | None = None,
 ) -> Path:
-    """The folder in `cache` of a bi-encoder trained on this data with these settings; trains it if
-    it is not there. `inputs` are the hashes of what it depends on beside the data."""
+    """Train a bi-encoder, unless the cache has it; return its folder.
+
+    Args:
+        kind: The system's name, for messages and the folder's name.
+        start: Makes the model that training starts from.
+        data: Its judgments of train and dev, and its documents.
+        config: A `BiEncoderConfig` or a subclass of it.
+        seed: Of all that is drawn at random.
+        cache: The folder in which trained models are kept.
+        mine: Replaces BM25's negatives before training.
+        inputs: Hashes by name of whatever the model depends on beside the data and the settings.
+    """
     known = (
         {"documents": data.fingerprint} | judged_inputs(data, "train", "dev") | dict(inputs or {})
     )
@@ -197,7 +237,7 @@ def trained(
         if mine is not None:
             training = mine(model.eval(), texts, training)
         report = shown(f"training {kind} on {learned_from(data)}")
-        Contrast(model, texts, training, validation, seed).train(partial, report)
+        ContrastiveTraining(model, texts, training, validation, seed).train(partial, report)
         model.save(partial)
         remove_checkpoint(partial)
 
@@ -205,9 +245,16 @@ def trained(
     return folder
 
 
-def finish(retriever: Any, data: DataSet, stages: Sequence[Path], folder: Path) -> None:
-    """Fill a system's folder: all documents read with what the last of the stages trained, and the
-    learning curves and minutes of all of them."""
+def encode_corpus(retriever: Any, data: DataSet, stages: Sequence[Path], folder: Path) -> None:
+    """Encode all documents with the last of the trained models and save the retriever; the learning
+    curves and training times of all stages are copied beside it.
+
+    Args:
+        retriever: The retriever's class, with `fit` and with `kind`, its model's class.
+        data: The data set whose documents are encoded.
+        stages: The folders of `train_bi_encoder`, in the order of training.
+        folder: The system's folder, which is filled.
+    """
     retriever.fit(data, retriever.kind.load(stages[-1])).save(folder)
     for number, kept in enumerate(stages):
         into = folder / "training" / str(number)
@@ -216,22 +263,22 @@ def finish(retriever: Any, data: DataSet, stages: Sequence[Path], folder: Path) 
         shutil.copyfile(kept / LOGS / TIME, into / LOGS / TIME)
 
 
-class Contrast:
-    """The loss and the validation figure of a bi-encoder on some pairs."""
+class ContrastiveTraining:
+    """Training of a bi-encoder on pairs: the loss of each batch, and validation by M@10."""
 
     def __init__(
         self,
         model: BiEncoder,
         texts: Sequence[str],
-        training: TrainingSet,
-        validation: TrainingSet,
+        training: ContrastiveSet,
+        validation: ContrastiveSet,
         seed: int,
     ) -> None:
         self.model, self.config = model, model.config
         self._texts, self._training, self._validation = texts, training, validation
         self._seed = seed
         self._length = self.config.training_tokens or self.config.document_tokens
-        self._read: dict[int, Sequence[int]] = {}
+        self._tokens: dict[int, Sequence[int]] = {}
 
     def train(self, folder: Path, report: Report) -> float:
         """Train until the epochs or minutes are over or validation stops improving; the best
@@ -241,7 +288,7 @@ class Contrast:
             self.model,
             optimizer(self.model),
             steps=round(self._training.steps(config.batch_size) * config.epochs),
-            warm_up=config.warm_up,
+            warm_up=WARM_UP,
             validate_every=config.validate_every,
             patience=config.patience,
             seed=self._seed,
@@ -249,45 +296,46 @@ class Contrast:
             report=report,
             minutes=config.minutes,
         )
-        return loop.run(self.loss, self.figure)
+        return loop.run(self.loss, self.validate)
 
     def loss(self, step: int) -> torch.Tensor:
-        """The loss of a step's batch."""
+        """The contrastive loss of a step's batch, penalty included."""
         training, config = self._training, self.config
         batch = shard(training.batch(step, config.batch_size, self._seed))
         pairs = [training.pairs[i] for i in batch]
-        asked = self._queries(pairs)  # [Q, d]
+        queries = self._queries(pairs)  # [Q, d]
         negatives = training.negatives[batch].ravel()
-        tokens = [*self._right(pairs), *self._documents(negatives)]
-        found = in_chunks(self.model.documents, tokens)  # [Q + Q · M, d]
-        allowed = torch.from_numpy(training.allowed(batch, config.in_batch)).to(asked.device)
-        logits = (asked @ found.T / config.temperature).masked_fill(~allowed, -torch.inf)
+        tokens = [*self._positives(pairs), *self._documents(negatives)]
+        documents = in_chunks(self.model.documents, tokens)  # [Q + Q · M, d]
+        allowed = torch.from_numpy(training.allowed(batch, config.in_batch)).to(queries.device)
+        logits = (queries @ documents.T / config.temperature).masked_fill(~allowed, -torch.inf)
         right = torch.arange(len(pairs), device=logits.device)
         contrast = torch.nn.functional.cross_entropy(logits, right)
-        return contrast + self.model.penalty(asked, found, step)
+        return contrast + self.model.penalty(queries, documents, step)
 
-    def figure(self) -> float:
-        """M@10 of the validation queries among all their documents and BM25's best others."""
+    def validate(self) -> float:
+        """M@10 of the validation queries among all their documents and BM25's best others; ties
+        count against the right document."""
         pairs, negatives = self._validation.pairs, self._validation.negatives
         positions = [pair.document for pair in pairs]
         others = np.setdiff1d(negatives, positions)
-        tokens = [*self._right(pairs), *self._documents(others)]
-        found = in_chunks(self.model.documents, tokens)
-        scores = (self._queries(pairs) @ found.T).float().cpu().numpy()  # [Q, D]
+        tokens = [*self._positives(pairs), *self._documents(others)]
+        documents = in_chunks(self.model.documents, tokens)
+        scores = (self._queries(pairs) @ documents.T).float().cpu().numpy()  # [Q, D]
         known = np.concatenate([positions, others])
         ranks = [
             1 + int((row[known != pair.document] >= row[i]).sum())
             for i, (pair, row) in enumerate(zip(pairs, scores, strict=True))
         ]
-        return sum(1 / rank for rank in ranks if rank <= DEPTH) / max(len(ranks), 1)
+        return float(reciprocal_ranks(ranks).mean()) if ranks else 0.0
 
     def _queries(self, pairs: Sequence[Pair]) -> torch.Tensor:
         texts = [pair.query for pair in pairs]
         tokens = self.model.tokens(texts, self.config.query_tokens)
         return in_chunks(self.model.queries, tokens)
 
-    def _right(self, pairs: Sequence[Pair]) -> Tokens:
-        """The documents that answer, without the query where it was cut out of its document."""
+    def _positives(self, pairs: Sequence[Pair]) -> Tokens:
+        """The relevant documents; where a query was cut out of its document, without that piece."""
         own = list(self._documents([pair.document for pair in pairs]))
         for i, pair in enumerate(pairs):
             if pair.text is not None:
@@ -295,15 +343,15 @@ class Contrast:
         return own
 
     def _documents(self, positions: Sequence[int] | NDArray[np.int64]) -> Tokens:
-        new = sorted({int(p) for p in positions} - self._read.keys())
+        new = sorted({int(p) for p in positions} - self._tokens.keys())
         if new:
             tokens = self.model.tokens([self._texts[p] for p in new], self._length)
-            self._read.update(zip(new, tokens, strict=True))
-        return [self._read[int(p)] for p in positions]
+            self._tokens.update(zip(new, tokens, strict=True))
+        return [self._tokens[int(p)] for p in positions]
 
 
 def optimizer(model: BiEncoder) -> torch.optim.Optimizer:
-    """AdamW; what was not trained before learns at a rate of its own."""
+    """AdamW with one learning rate for pre-trained weights and another for new ones."""
     config = model.config
     for encoder in model.encoders():
         encoder.get_input_embeddings().requires_grad_(not config.freeze_embeddings)

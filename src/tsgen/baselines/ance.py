@@ -26,7 +26,7 @@ from tsgen.baselines._dense import (
 )
 from tsgen.baselines.dpr import DPRConfig, trained_dpr
 from tsgen.corpus.dataset import DataSet
-from tsgen.queries.negatives import TrainingSet
+from tsgen.queries.negatives import ContrastiveSet
 from tsgen.retrieve.systems import SYSTEMS, System
 
 
@@ -57,19 +57,19 @@ class ANCEConfig(DPRConfig):
 def mine(depth: int, seed: int) -> Mine:
     """Negatives drawn from the best wrong documents by the model's own search."""
 
-    def mined(model: BiEncoder, texts: Sequence[str], training: TrainingSet) -> TrainingSet:
+    def mined(model: BiEncoder, texts: Sequence[str], training: ContrastiveSet) -> ContrastiveSet:
         assert isinstance(model, DenseEncoder)
         index = flat_index(document_vectors(model, texts, model.config.training_tokens))
         asked = query_vectors(model, [pair.query for pair in training.pairs])
         most = max(len(documents) for documents in training.answers.values())
         _, found = index.search(asked, min(depth + most, len(texts)))
-        return TrainingSet(training.pairs, _drawn(found, training, depth, seed))
+        return ContrastiveSet(training.pairs, _drawn(found, training, depth, seed))
 
     return mined
 
 
 def _drawn(
-    found: NDArray[np.int64], training: TrainingSet, depth: int, seed: int
+    found: NDArray[np.int64], training: ContrastiveSet, depth: int, seed: int
 ) -> NDArray[np.int64]:
     """[P, M] negatives from the first `depth` wrong ones of each row; where a corpus is too small
     to have as many, those of BM25 stay."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tsgen.corpus.sources import Layout, find_file
-from tsgen.corpus.tables import Columns, document_table, query_table
+from tsgen.corpus.table_files import Columns, document_table, query_table
 from tsgen.corpus.trec import qrels_folder
 
 LOOKS_LIKE = "corpus.jsonl, queries.jsonl and qrels/test.tsv (BEIR)"

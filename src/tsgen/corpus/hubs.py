@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from tsgen.artifact import hash_strings
 from tsgen.corpus.sources import USUAL_SPLITS, BadRecord, Layout, Source
-from tsgen.corpus.tables import Columns, Fields, query_record
+from tsgen.corpus.table_files import Columns, Fields, query_record
 from tsgen.errors import DataError, MissingExtraError, nearest
 from tsgen.records import Document, Judgment, Query
 

@@ -15,7 +15,7 @@ from tsgen.artifact import hash_strings
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.load import load
 from tsgen.corpus.sources import BadRecord, Layout, Source, SourcedDataSet
-from tsgen.corpus.tables import ID_NAMES, Columns, Fields
+from tsgen.corpus.table_files import ID_NAMES, Columns, Fields
 from tsgen.errors import DataError
 from tsgen.records import Document, Judgment, Query
 

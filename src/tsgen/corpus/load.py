@@ -11,7 +11,7 @@ from tsgen.corpus import text_files as text_folder
 from tsgen.corpus.hubs import hf, irds
 from tsgen.corpus.sources import Layout, SourcedDataSet, stem_and_format
 from tsgen.corpus.stdlib import stdlib
-from tsgen.corpus.tables import JSON_FORMATS, Columns, document_table
+from tsgen.corpus.table_files import JSON_FORMATS, Columns, document_table
 from tsgen.corpus.trec import qrels_file, qrels_folder, query_file
 from tsgen.errors import DataError
 

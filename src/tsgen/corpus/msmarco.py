@@ -24,7 +24,7 @@ from tsgen.corpus.sources import (
     first_line,
     stem_and_format,
 )
-from tsgen.corpus.tables import Columns, document_table, id_and_text
+from tsgen.corpus.table_files import Columns, document_table, id_and_text
 from tsgen.corpus.trec import judgment
 from tsgen.errors import DataError
 from tsgen.records import Document, Judgment, Query

@@ -23,7 +23,7 @@ from tsgen.corpus.sources import (
     find_file,
     open_bytes,
 )
-from tsgen.corpus.tables import Columns
+from tsgen.corpus.table_files import Columns
 from tsgen.errors import DataError
 from tsgen.records import Document, Judgment, Query
 

@@ -22,7 +22,7 @@ from tsgen.artifact import hash_file, hash_strings
 from tsgen.corpus import stdlib_objects
 from tsgen.corpus.sources import Layout, Source, numbered_lines
 from tsgen.corpus.stdlib_objects import StdlibObject
-from tsgen.corpus.tables import Columns
+from tsgen.corpus.table_files import Columns
 from tsgen.errors import DataError
 from tsgen.records import Document, Judgment, Query
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tsgen.artifact import MANIFEST, hash_file, hash_strings, read_manifest
 from tsgen.corpus.sources import BadRecord, Layout, Source, all_lines, check_decoded, decode
-from tsgen.corpus.tables import Columns
+from tsgen.corpus.table_files import Columns
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document
 

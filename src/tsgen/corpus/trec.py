@@ -13,7 +13,7 @@ from tsgen.corpus.sources import (
     numbered_lines,
     stem_and_format,
 )
-from tsgen.corpus.tables import query_table
+from tsgen.corpus.table_files import query_table
 from tsgen.errors import DataError
 from tsgen.records import Judgment, Query
 

@@ -15,7 +15,7 @@ from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs
 from tsgen.docids.term_set import TermSets
 from tsgen.progress import show
 from tsgen.settings import QUERIES, TermsConfig, WordsConfig
-from tsgen.terms.selection import Candidates, Selection, n_for_queries, rank, select
+from tsgen.terms.selection import RankedTerms, Selection, n_for_queries, rank, select
 from tsgen.terms.weighing import PIECES, Weighed, weigh_corpus
 from tsgen.terms.weights import TERM_WEIGHTS, Weights, WeightsKind, Workspace
 from tsgen.terms.words import Splitter
@@ -141,7 +141,7 @@ def kept_weights(folder: Path, config: TermsConfig) -> tuple[Weights, int]:
 
 
 def term_sets(
-    candidates: Candidates, selection: Selection, words: WordsConfig | None = None
+    candidates: RankedTerms, selection: Selection, words: WordsConfig | None = None
 ) -> TermSets:
     """What was selected, with the postings."""
     chosen = selection.offsets, selection.terms, selection.weights

@@ -1,4 +1,4 @@
-"""LangChain: `TsgenRetriever(source=collection).invoke("a question")`."""
+"""LangChain: `TsgenLangChainRetriever(source=collection).invoke("a question")`."""
 
 from typing import Any
 
@@ -12,19 +12,19 @@ except ImportError:
     raise MissingExtraError("LangChain", "langchain") from None
 
 
-class TsgenRetriever(BaseRetriever):
+class TsgenLangChainRetriever(BaseRetriever):
     """Documents with their title, score and generated terms in the metadata."""
 
-    source: Any
-    """A `Collection` or an `Engine`."""
+    engine: Any
+    """The `Engine` to search."""
 
     k: int = 10
     beam: int | None = None
     where: str | None = None
-    """A filter by metadata."""
+    """A filter by metadata, such as `year >= 2020`."""
 
     def _get_relevant_documents(self, query: str) -> list[Document]:
         return [
             Document(id=found.id, page_content=found.text, metadata=metadata(hit, found))
-            for hit, found in answers(self.source, query, self.k, self.beam, self.where)
+            for hit, found in answers(self.engine, query, self.k, self.beam, self.where)
         ]

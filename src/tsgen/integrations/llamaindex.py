@@ -1,7 +1,7 @@
-"""LlamaIndex: `TsgenRetriever(collection).retrieve("a question")`."""
+"""LlamaIndex: `TsgenLlamaIndexRetriever(collection).retrieve("a question")`."""
 
 from tsgen.errors import MissingExtraError
-from tsgen.integrations.searchable import Source, answers, metadata
+from tsgen.integrations.searchable import Searched, answers, metadata
 
 try:
     from llama_index.core.retrievers import BaseRetriever
@@ -10,14 +10,14 @@ except ImportError:
     raise MissingExtraError("LlamaIndex", "llamaindex") from None
 
 
-class TsgenRetriever(BaseRetriever):
+class TsgenLlamaIndexRetriever(BaseRetriever):
     """Text nodes with their title and generated terms in the metadata."""
 
     def __init__(
-        self, source: Source, k: int = 10, beam: int | None = None, where: str | None = None
+        self, source: Searched, k: int = 10, beam: int | None = None, where: str | None = None
     ) -> None:
-        """`where` filters by metadata."""
-        self._source, self._k, self._beam, self._where = source, k, beam, where
+        """Search an engine for `k` documents; `where` filters by metadata."""
+        self._engine, self._k, self._beam, self._where = engine, k, beam, where
         super().__init__()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -27,5 +27,5 @@ class TsgenRetriever(BaseRetriever):
                 node=TextNode(id_=found.id, text=found.text, metadata=metadata(hit, found)),
                 score=hit.score,
             )
-            for hit, found in answers(self._source, query, self._k, self._beam, self._where)
+            for hit, found in answers(self._engine, query, self._k, self._beam, self._where)
         ]

@@ -1,9 +1,9 @@
-"""PyTerrier: `TsgenRetriever(collection) >> …`. No Java is started."""
+"""PyTerrier: `TsgenPyTerrierRetriever(collection) >> …`. No Java is started."""
 
 from typing import Any
 
 from tsgen.errors import MissingExtraError
-from tsgen.integrations.searchable import Source
+from tsgen.integrations.searchable import Searched
 
 try:
     import pandas as pd
@@ -12,22 +12,23 @@ except ImportError:
     raise MissingExtraError("PyTerrier", "pyterrier") from None
 
 
-class TsgenRetriever(pt.Transformer):
+class TsgenPyTerrierRetriever(pt.Transformer):
     """A transformer from queries (qid, query) to results (docno, score, rank), with `terms`, the
     words that led to each."""
 
     def __init__(
-        self, source: Source, k: int = 100, beam: int | None = None, where: str | None = None
+        self, source: Searched, k: int = 100, beam: int | None = None, where: str | None = None
     ) -> None:
-        """`where` filters by metadata."""
-        self._source, self._k, self._beam, self._where = source, k, beam, where
+        """Search an engine for `k` documents; `where` filters by metadata."""
+        self._engine, self._k, self._beam, self._where = engine, k, beam, where
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """The best documents of each query."""
         pt.validate.query_frame(inp, extra_columns=["query"])
         queries = inp.to_dict("records")
         texts = [row["query"] for row in queries]
-        found = self._source.search(texts, self._k, self._beam, self._where) if texts else []
+        options = {"beam": self._beam, "where": self._where}
+        found = self._engine.search(texts, self._k, **options) if texts else []
         rows: list[dict[str, Any]] = [
             {
                 **row,

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from tsgen.records import Document, Hit
 
 
-class Source(Protocol):
+class Searched(Protocol):
     """What can be searched: a `Collection` or an `Engine`."""
 
     def search(
@@ -21,7 +21,7 @@ class Source(Protocol):
 
 
 def answers(
-    source: Source, query: str, k: int, beam: int | None, where: str | None
+    source: Searched, query: str, k: int, beam: int | None, where: str | None
 ) -> Iterator[tuple[Hit, Document]]:
     """The hits of one query, best first, with their documents."""
     for hit in source.search([query], k, beam, where)[0]:
@@ -29,7 +29,7 @@ def answers(
 
 
 def metadata(hit: Hit, document: Document) -> dict[str, Any]:
-    """What a framework keeps beside a text: the document's own metadata, its title, its score, and
+    """The fields that a framework keeps beside a text: the document's own metadata, its title, its score, and
     the terms in the order they were generated."""
     terms = list(hit.reason.terms) if hit.reason else []
     return {**document.metadata, "title": document.title, "score": hit.score, "terms": terms}

@@ -21,8 +21,9 @@ from tsgen.config import StageConfig
 from tsgen.errors import nearest
 from tsgen.progress import show
 
-SETTINGS, WORDS, ARRAYS = "settings.json", "words.json", ("offsets", "documents", "scores", "floor")
+SETTINGS, WORDS, ARRAYS = "settings.json", "words.json", ("offsets", "documents", "scores")
 NO_DOCUMENT = -1
+METHOD = "lucene"  # which of the formulas known as BM25
 _split = re.compile(r"\b\w\w+\b").findall
 
 
@@ -31,7 +32,6 @@ class LexicalConfig(StageConfig):
 
     k1: float = Field(1.5, ge=0)
     b: float = Field(0.75, ge=0, le=1)
-    method: Literal["lucene", "robertson", "atire", "bm25l", "bm25+"] = "lucene"
     stemmer: str = "english"  # a Snowball language, or none
     stop_words: Literal["en", "none"] = "en"
 
@@ -73,7 +73,6 @@ class LexicalIndex:
     """BM25 scores of every (word, document) pair, as postings sorted by word, then document.
 
     Word w occurs in `documents[offsets[w]:offsets[w + 1]]`, with the BM25 summands in `scores`.
-    `floor[w]` is what w adds to documents without it (zero but for bm25l and bm25+).
     """
 
     def __init__(
@@ -95,8 +94,7 @@ class LexicalIndex:
 
     @classmethod
     def build_each(cls, texts: Iterable[str], configs: Sequence[LexicalConfig]) -> Iterator[Self]:
-        """An index for each of some settings that differ in k1, b or the method alone: the texts
-        are read once."""
+        """An index for each of some settings that differ in k1 or b alone: the texts are read once."""
         words = _WordIds(configs[0])
         documents = []
         for text in texts:
@@ -122,13 +120,13 @@ class LexicalIndex:
         return positions, scores
 
     def scores(self, query: str) -> NDArray[np.float32]:
-        """[D] the score of every document, less what words add to documents without them."""
+        """[D] the score of every document; 0 where it shares no word with the query."""
         return self._totals(self._words.look_up(query))
 
     def _search(self, ids: list[int], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         totals = self._totals(ids)
         best = top_documents(totals, k)
-        return best, totals[best] + self._arrays["floor"][ids].sum(dtype=np.float32)
+        return best, totals[best]
 
     def _totals(self, ids: list[int]) -> NDArray[np.float32]:
         offsets, documents = self._arrays["offsets"], self._arrays["documents"]
@@ -184,11 +182,8 @@ def _weigh(
 ) -> dict[str, NDArray[np.generic]]:
     """The postings and BM25 summands of tokenised documents."""
     if not vocabulary:  # no document has a word: bm25s would divide by zero
-        empty = np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32)
+        empty = np.empty(0, np.int32), np.empty(0, np.float32)
         return dict(zip(ARRAYS, (np.zeros(1, np.int64), *empty), strict=True))
-    bm25 = bm25s.BM25(k1=config.k1, b=config.b, method=config.method)
+    bm25 = bm25s.BM25(k1=config.k1, b=config.b, method=METHOD)
     made = bm25.build_index_from_ids(range(vocabulary), documents, show_progress=False)
-    floor = bm25.nonoccurrence_array
-    if floor is None:
-        floor = np.zeros(vocabulary, dtype=np.float32)
-    return dict(zip(ARRAYS, (made["indptr"], made["indices"], made["data"], floor), strict=True))
+    return dict(zip(ARRAYS, (made["indptr"], made["indices"], made["data"]), strict=True))

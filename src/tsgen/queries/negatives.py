@@ -56,7 +56,7 @@ HELD_OUT = 0.05  # share of the training pairs that validate where there is no d
 
 
 @dataclass(frozen=True)
-class TrainingSet:
+class ContrastiveSet:
     """Pairs, each with its hard negatives, and the documents that answer each query."""
 
     pairs: Sequence[Pair]
@@ -102,7 +102,7 @@ def training_sets(
     candidates: int,
     validation_queries: int,
     seed: int,
-) -> tuple[TrainingSet, TrainingSet]:
+) -> tuple[ContrastiveSet, ContrastiveSet]:
     """Training pairs with so many BM25 negatives each, and validation pairs with candidates."""
     pairs, held_out = _pairs(data, documents, seed)
     if not pairs:
@@ -144,12 +144,12 @@ def _pairs(
 
 def with_negatives(
     index: LexicalIndex, pairs: Sequence[Pair], count: int, seed: int
-) -> TrainingSet:
+) -> ContrastiveSet:
     """The pairs, each with so many documents that BM25 ranks high and that do not answer it."""
     answers = answers_of(pairs)
     relevant = [answers[pair.query] for pair in pairs]
     found = hard_negatives(index, [pair.query for pair in pairs], relevant, count, seed)
-    return TrainingSet(pairs, found)
+    return ContrastiveSet(pairs, found)
 
 
 def answers_of(pairs: Sequence[Pair]) -> dict[str, set[int]]:

@@ -124,7 +124,7 @@ _words = re.compile(r"\w+").findall
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptQueries:
     """A document's queries that stayed, and how many of those written did not."""
 
     document: str
@@ -145,7 +145,7 @@ def choose(
     own: Set[str],
     finder: Finder | None,
     k: int,
-) -> list[Kept]:
+) -> list[KeptQueries]:
     """What stays of each (document id, queries); `first` is the first document's position, `own`
     the normalised queries of the data set itself."""
     fresh = [_distinct(queries, own) for _, queries in rows]
@@ -155,11 +155,11 @@ def choose(
     for i, (document, written) in enumerate(rows):
         stay = [query for query in fresh[i] if (query, first + i) in found]
         duplicates, filtered = len(written) - len(fresh[i]), len(fresh[i]) - len(stay)
-        kept.append(Kept(document, stay, len(written), duplicates, filtered))
+        kept.append(KeptQueries(document, stay, len(written), duplicates, filtered))
     return kept
 
 
-def once(rows: Iterable[Kept]) -> Iterator[Kept]:
+def once(rows: Iterable[KeptQueries]) -> Iterator[KeptQueries]:
     """Each query with the first document that it was kept for."""
     seen: set[str] = set()
     for row in rows:

@@ -29,7 +29,7 @@ from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.progress import show
 from tsgen.records import Document
 from tsgen.settings import QueriesConfig, WritingConfig
-from tsgen.synthetic.round_trip import FINDERS, VECTORS, Kept, choose, normalise, once
+from tsgen.synthetic.round_trip import FINDERS, VECTORS, KeptQueries, choose, normalise, once
 from tsgen.synthetic.writers import WRITERS, WriterKind
 from tsgen.training_loop import remove_checkpoint
 
@@ -71,7 +71,7 @@ def make_queries(data: DataSet, config: QueriesConfig, seed: int, cache: Path) -
                 return map(asdict, choose(pairs, first, own, finder, config.keep_top or 0))
 
             pieces = in_pieces(read_lines(written / WRITTEN), chosen, folder, PIECE)
-            _finish(folder, [*once(Kept(**row) for row in chain.from_iterable(pieces))])
+            _finish(folder, [*once(KeptQueries(**row) for row in chain.from_iterable(pieces))])
         remove_pieces(folder)
         (folder / VECTORS).unlink(missing_ok=True)
 
@@ -131,13 +131,13 @@ def _inputs(data: DataSet, kind: WriterKind) -> dict[str, str]:
     return {"documents": data.fingerprint} | judged_inputs(data, *splits)
 
 
-def _finish(folder: Path, kept: Sequence[Kept]) -> None:
+def _finish(folder: Path, kept: Sequence[KeptQueries]) -> None:
     lines = ({"query": text, "document": row.document} for row in kept for text in row.queries)
     write_lines(folder / QUERIES, lines)
     write_lines(folder / COUNTS, [_counts(kept)])
 
 
-def _counts(kept: Sequence[Kept]) -> dict[str, float]:
+def _counts(kept: Sequence[KeptQueries]) -> dict[str, float]:
     stayed = sum(len(row.queries) for row in kept)
     return {
         "documents": len(kept),

@@ -34,7 +34,7 @@ FIXED_POINT = 2.0**16  # sums of whole numbers below 2^53 are exact in any order
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class RankedTerms:
     """Row d holds the terms of document d: the heaviest first, ties in ascending order of key."""
 
     document_ids: list[str]
@@ -53,7 +53,7 @@ class Candidates:
         return self.terms[self.offsets[document] : self.offsets[document + 1]]
 
 
-def rank(weighed: Weighed, key: Callable[[str], str]) -> Candidates:
+def rank(weighed: Weighed, key: Callable[[str], str]) -> RankedTerms:
     """Group words by key and sort each document's groups."""
     keys = [word if word.startswith(RESERVED) else key(word) for word in weighed.words]
     number = {name: i for i, name in enumerate(sorted(set(keys)))}
@@ -62,7 +62,7 @@ def rank(weighed: Weighed, key: Callable[[str], str]) -> Candidates:
     kept = sort_rows(weighed.offsets, packed, len(number))
     weights, terms = unpack(packed[kept])
     offsets = np.concatenate([[0], np.cumsum(kept)])[weighed.offsets]
-    return Candidates(weighed.document_ids, offsets, terms, weights, _spell(weighed, groups))
+    return RankedTerms(weighed.document_ids, offsets, terms, weights, _spell(weighed, groups))
 
 
 def pack(weights: NDArray[np.float32], terms: NDArray[np.int32]) -> NDArray[np.uint64]:
@@ -164,7 +164,7 @@ Duplicates = list[int]
 """Documents with the same words and the same set, in ascending order of id."""
 
 
-def resolve(candidates: Candidates, n: int) -> dict[int, Ranks]:
+def resolve(candidates: RankedTerms, n: int) -> dict[int, Ranks]:
     """The documents that cannot keep their N heaviest terms, with the ranks they take instead."""
     ids, counts = candidates.document_ids, candidates.counts
 
@@ -223,7 +223,7 @@ def _contested(hashes: Hashes, contents: Hashes) -> Iterator[list[Duplicates]]:
 
 
 def _move(
-    candidates: Candidates, duplicates: Duplicates, n: int, taken: _Taken
+    candidates: RankedTerms, duplicates: Duplicates, n: int, taken: _Taken
 ) -> dict[int, Ranks]:
     """Give documents the first free combination of their first one's candidates."""
     rows = [candidates.row(document) for document in duplicates]
@@ -266,7 +266,7 @@ class Selection:
     moved: int  # documents that gave up a term to differ from another
 
 
-def select(candidates: Candidates, n: int | None) -> Selection:
+def select(candidates: RankedTerms, n: int | None) -> Selection:
     """T(D) of every document; `n` None takes the smallest N that needs no swaps."""
     n = smallest_n(candidates) if n is None else n
     moves = resolve(candidates, n)
@@ -283,7 +283,7 @@ def select(candidates: Candidates, n: int | None) -> Selection:
     return Selection(n, offsets, terms, candidates.weights[at], first, len(moves))
 
 
-def smallest_n(candidates: Candidates) -> int:
+def smallest_n(candidates: RankedTerms) -> int:
     """The smallest N at which only documents with the same words have the same set.
 
     Uniqueness is not monotone in N, so every N is tried; N = all words always does.
@@ -305,7 +305,7 @@ GAIN = 0.2  # g
 SAMPLE = 5000  # pairs, evenly spread
 
 
-def n_for_queries(data: DataSet, candidates: Candidates, splitter: Splitter) -> int:
+def n_for_queries(data: DataSet, candidates: RankedTerms, splitter: Splitter) -> int:
     """N for these documents and their training queries."""
     if "train" not in data.splits:
         return SIZES[-1]
@@ -320,7 +320,7 @@ def n_for_queries(data: DataSet, candidates: Candidates, splitter: Splitter) -> 
 
 
 def covered(
-    candidates: Candidates, pairs: Sequence[Pair], splitter: Splitter
+    candidates: RankedTerms, pairs: Sequence[Pair], splitter: Splitter
 ) -> NDArray[np.float64]:
     """[len(SIZES)] c(N)."""
     number = {splitter.key(word): i for i, word in enumerate(candidates.spellings)}
@@ -334,7 +334,7 @@ def covered(
 
 
 def _ranks(
-    candidates: Candidates, pair: Pair, splitter: Splitter, number: dict[str, int]
+    candidates: RankedTerms, pair: Pair, splitter: Splitter, number: dict[str, int]
 ) -> NDArray[np.int64]:
     """Of the query's words the place of each among the document's terms, or one behind all."""
     terms = candidates.row(pair.document)

@@ -103,6 +103,7 @@ def _token_starts(offsets: NDArray[np.int32]) -> NDArray[np.int32]:
     return starts
 
 
+QUERY_WINDOW = 64  # tokens of a query that are read
 WEIGHTS, SETTINGS, ENCODER = "weigher.safetensors", "weigher.json", "encoder"
 EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"  # among the weights of a BERT
 
@@ -132,7 +133,7 @@ class Weigher(nn.Module):
             _mlp(self.encoder.config.hidden_size, config.dropout) if config.selector else None
         )
         self.documents = Aligner(splitter, self.tokenizer, config.window, config.overlap)
-        self.queries = Aligner(splitter, self.tokenizer, config.query_window, 0)
+        self.queries = Aligner(splitter, self.tokenizer, QUERY_WINDOW, 0)
 
     def save(self, folder: Path) -> None:
         """Write everything `load` needs: weights, settings, encoder shape, tokenizer, counts."""
@@ -331,7 +332,7 @@ def _number(key: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class WordWeights:
     """The weight of every word occurrence of some texts, prior included."""
 
     size: int  # the number of texts
@@ -340,15 +341,15 @@ class Weighed:
     weights: torch.Tensor  # [W]
     states: torch.Tensor  # [W, d]
 
-    def head(self, size: int) -> "Weighed":
+    def head(self, size: int) -> "WordWeights":
         """Only the first so many texts."""
         inside = np.flatnonzero(self.rows < size)
         at = torch.from_numpy(inside).to(self.weights.device)
         rows, words = self.rows[inside], self.words[inside]
-        return Weighed(size, rows, words, self.weights[at], self.states[at])
+        return WordWeights(size, rows, words, self.weights[at], self.states[at])
 
 
-def weigh(weigher: Weigher, texts: Sequence[Text]) -> Weighed:
+def weigh(weigher: Weigher, texts: Sequence[Text]) -> WordWeights:
     """Weigh texts, those of like length together."""
     order = sorted(range(len(texts)), key=lambda i: len(texts[i].tokens))
     chunks = [order[start : start + CHUNK] for start in range(0, len(order), CHUNK)]
@@ -356,7 +357,7 @@ def weigh(weigher: Weigher, texts: Sequence[Text]) -> Weighed:
     prior = torch.from_numpy(np.concatenate([texts[i].prior for i in order])).to(states)
     rows = np.repeat(order, [len(texts[i].words) for i in order])
     words = np.concatenate([texts[i].words for i in order])
-    return Weighed(len(texts), rows, words, weigher(states) * prior, states)
+    return WordWeights(len(texts), rows, words, weigher(states) * prior, states)
 
 
 def _states(weigher: Weigher, texts: Sequence[Text]) -> torch.Tensor:
@@ -366,13 +367,13 @@ def _states(weigher: Weigher, texts: Sequence[Text]) -> torch.Tensor:
     return weigher.pool(weigher.encode([text.tokens for text in texts]), rows, first, last)
 
 
-def scores(asked: Weighed, found: Weighed) -> torch.Tensor:
+def scores(asked: WordWeights, found: WordWeights) -> torch.Tensor:
     """s(Q, D) [Q, D] for every query and document."""
     shared = np.unique(asked.words)  # [K]
     return _table(asked, shared) @ _table(found, shared).T
 
 
-def _table(weighed: Weighed, shared: NDArray[np.int64]) -> torch.Tensor:
+def _table(weighed: WordWeights, shared: NDArray[np.int64]) -> torch.Tensor:
     """[T, K] the largest weight of each shared word in each text, 0 where it does not occur."""
     hit = np.flatnonzero(np.isin(weighed.words, shared))
     at = weighed.rows[hit] * len(shared) + np.searchsorted(shared, weighed.words[hit])
@@ -413,7 +414,9 @@ def _softmax(logits: dict[str, float]) -> dict[str, float]:
     return dict(zip(logits, (values / values.sum()).tolist(), strict=True))
 
 
-def selection_loss(logits: torch.Tensor, asked: "Weighed", found: "Weighed") -> torch.Tensor:
+def selection_loss(
+    logits: torch.Tensor, asked: WordWeights, found: WordWeights
+) -> torch.Tensor:
     """−mean log p(t | D) over the words t that query i shares with document i; `logits` [W] are
     those of the word occurrences of `found`."""
     pooled, rows, matched = _pool(logits, asked, found)
@@ -424,7 +427,9 @@ def selection_loss(logits: torch.Tensor, asked: "Weighed", found: "Weighed") -> 
     return -(log_p * matched).sum() / matched.sum().clamp(min=1)
 
 
-def selected_share(logits: torch.Tensor, asked: "Weighed", found: "Weighed", n: int) -> float:
+def selected_share(
+    logits: torch.Tensor, asked: WordWeights, found: WordWeights, n: int
+) -> float:
     """The share of the words common to one query and one document that are among its `n` best."""
     pooled, _, matched = _pool(logits, asked, found)
     best = pooled.topk(min(n, len(pooled))).indices
@@ -432,7 +437,7 @@ def selected_share(logits: torch.Tensor, asked: "Weighed", found: "Weighed", n: 
 
 
 def _pool(
-    logits: torch.Tensor, asked: "Weighed", found: "Weighed"
+    logits: torch.Tensor, asked: WordWeights, found: WordWeights
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """For each distinct word of each document its largest logit, its row, and whether the query of
     that row has it."""

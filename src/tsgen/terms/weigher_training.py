@@ -15,7 +15,7 @@ from tsgen.artifact import stage, stage_key
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.errors import ConfigError
-from tsgen.queries.negatives import TrainingSet, learned_from, training_sets
+from tsgen.queries.negatives import ContrastiveSet, learned_from, training_sets
 from tsgen.queries.pairs import Pair
 from tsgen.records import Document
 from tsgen.settings import LearnedConfig, TfidfConfig, WeigherConfig, WeigherTraining, WordsConfig
@@ -42,6 +42,8 @@ from tsgen.training_loop import Report, TrainingLoop, remove_checkpoint, shard, 
 # With `in_batch` the other queries' documents of the batch join the negatives (a document that
 # answers the query is left out). A weigher with a selector learns it in the same steps.
 
+WARM_UP = 0.05  # share of all steps
+SELECTOR_RATE = 1e-2  # the learning rate of the selector
 SELECTED = 12  # terms a document, as in the paper, at which a selector is validated
 
 
@@ -52,8 +54,8 @@ class WeigherTrainer:
         self,
         weigher: Weigher,
         documents: Sequence[Document],
-        training: TrainingSet,
-        validation: TrainingSet,
+        training: ContrastiveSet,
+        validation: ContrastiveSet,
         config: WeigherTraining,
         seed: int,
         folder: Path,
@@ -74,7 +76,7 @@ class WeigherTrainer:
             self.weigher,
             _optimizer(self.weigher, self.config),
             steps=round(self.per_epoch * self.config.epochs),
-            warm_up=self.config.warm_up,
+            warm_up=WARM_UP,
             validate_every=self.config.validate_every,
             patience=self.config.patience,
             seed=self.seed,
@@ -143,7 +145,7 @@ def _optimizer(weigher: Weigher, config: WeigherTraining) -> torch.optim.Optimiz
         (weigher.mlp, config.head_learning_rate),
     ]
     if weigher.selector is not None:
-        groups.append((weigher.selector, config.selector_learning_rate))
+        groups.append((weigher.selector, SELECTOR_RATE))
     return torch.optim.AdamW(
         [
             {"params": [p for p in part.parameters() if p.requires_grad], "lr": lr, "peak": lr}

@@ -35,7 +35,6 @@ def settings(bert: Path, epochs: int = 120) -> LocalConfig:
         heads=4,
         document_tokens=24,
         query_tokens=8,
-        frequent=2,
         batch_size=10,
         epochs=epochs,
         learning_rate=1e-2,

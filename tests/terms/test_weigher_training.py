@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tsgen.queries.lexical import LexicalIndex
-from tsgen.queries.negatives import TrainingSet, hard_negatives
+from tsgen.queries.negatives import ContrastiveSet, hard_negatives
 from tsgen.queries.pairs import Pair, pseudo_pairs
 from tsgen.records import Document
 from tsgen.settings import WeigherConfig, WeigherTraining, WordsConfig
@@ -34,9 +34,9 @@ def make(tiny_bert: Path, selector: bool = False) -> Weigher:
     return Weigher(config, Splitter(WordsConfig(stem="none")))
 
 
-def sets(count: int) -> TrainingSet:
+def sets(count: int) -> ContrastiveSet:
     rows = [[(i + 7) % 8, *range(i + 1, i + count)] for i in range(8)]  # i + 7 has the name too
-    return TrainingSet(PAIRS, np.asarray(rows) % 8)
+    return ContrastiveSet(PAIRS, np.asarray(rows) % 8)
 
 
 def silent(step: int, steps: int, loss: float | None, mrr: float | None) -> None:

@@ -1,12 +1,12 @@
 import numpy as np
 
-from tsgen.terms.selection import Candidates, Selection, select, smallest_n
+from tsgen.terms.selection import RankedTerms, Selection, select, smallest_n
 
 
-def corpus(**rows: str) -> Candidates:
+def corpus(**rows: str) -> RankedTerms:
     """Each document's terms, heaviest first, a letter each; the first weighs 9, the next 8, …"""
     letters = sorted(set("".join(rows.values())))
-    return Candidates(
+    return RankedTerms(
         list(rows),
         np.cumsum([0, *map(len, rows.values())]),
         np.array([letters.index(letter) for row in rows.values() for letter in row], np.int32),
@@ -15,7 +15,7 @@ def corpus(**rows: str) -> Candidates:
     )
 
 
-def sets(candidates: Candidates, n: int | None) -> dict[str, str]:
+def sets(candidates: RankedTerms, n: int | None) -> dict[str, str]:
     chosen = select(candidates, n)
     return {
         document: "".join(candidates.spellings[term] for term in row(chosen, i))

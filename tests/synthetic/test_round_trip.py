@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tsgen.synthetic.round_trip import Bools, Kept, LexicalFinder, choose, normalise, once
+from tsgen.synthetic.round_trip import Bools, KeptQueries, LexicalFinder, choose, normalise, once
 
 
 class Finds:
@@ -24,16 +24,16 @@ def test_normal_form() -> None:
 def test_duplicates_and_the_round_trip() -> None:
     rows = [("a", ["is 7", "IS 7!", "what", "?"]), ("b", ["is 8", "own  Query"])]
     kept = choose(rows, 7, {"own query"}, Finds(), 3)
-    assert kept == [Kept("a", ["is 7"], 4, 2, 1), Kept("b", ["is 8"], 2, 1, 0)]
+    assert kept == [KeptQueries("a", ["is 7"], 4, 2, 1), KeptQueries("b", ["is 8"], 2, 1, 0)]
 
 
 def test_without_a_finder_all_distinct_ones_stay() -> None:
-    assert choose([("a", ["x", "y"])], 0, set(), None, 0) == [Kept("a", ["x", "y"], 2, 0, 0)]
+    assert choose([("a", ["x", "y"])], 0, set(), None, 0) == [KeptQueries("a", ["x", "y"], 2, 0, 0)]
 
 
 def test_a_query_stays_with_its_first_document() -> None:
-    rows = [Kept("a", ["x", "y"], 2, 0, 0), Kept("b", ["X", "z"], 3, 1, 0)]
-    assert list(once(rows)) == [rows[0], Kept("b", ["z"], 3, 2, 0)]
+    rows = [KeptQueries("a", ["x", "y"], 2, 0, 0), KeptQueries("b", ["X", "z"], 3, 1, 0)]
+    assert list(once(rows)) == [rows[0], KeptQueries("b", ["z"], 3, 2, 0)]
 
 
 def test_bm25_finds_by_words() -> None:

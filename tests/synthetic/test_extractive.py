@@ -19,7 +19,7 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Writer:
     folder = tmp_path_factory.mktemp("set")
     documents = {"bread": TEXT, "tea": "Tea is eaten by nobody.", "soup": "It is eaten hot."}
     data = load(write_beir(folder / "foods", documents, {"q": "x"}, test=[("q", "tea")]))
-    config = ExtractiveConfig(words=5, keywords=3, heaviest=4)
+    config = ExtractiveConfig(words=5, keywords=3)
     return WRITERS.get("extractive").build(data, config, 0, folder)
 
 

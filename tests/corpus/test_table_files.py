@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tsgen.corpus.load import load
-from tsgen.corpus.tables import Columns
+from tsgen.corpus.table_files import Columns
 from tsgen.errors import ConfigError, DataError
 from tsgen.records import Document
 

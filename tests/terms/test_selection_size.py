@@ -11,13 +11,13 @@ from tsgen.docids.assign import select_terms, summary
 from tsgen.queries.pairs import Pair
 from tsgen.settings import TermsConfig, WordsConfig
 from tsgen.terms import selection as asked
-from tsgen.terms.selection import Candidates
+from tsgen.terms.selection import RankedTerms
 from tsgen.terms.words import Splitter
 
 WORDS = [f"w{a}{b}" for a in "abcdefgh" for b in "klmno"]  # forty, none like another's stem
 SPLITTER = Splitter(WordsConfig())
 # Two documents; the heaviest terms come first.
-CANDIDATES = Candidates(
+CANDIDATES = RankedTerms(
     ["x", "y"],
     np.array([0, 40, 80]),
     np.concatenate((np.arange(40), np.arange(40)[::-1])).astype(np.int32),
