@@ -70,12 +70,13 @@ def test_bad_lines_are_named(tmp_path: Path, line: str, message: str) -> None:
         read_pairs(tmp_path / "more.jsonl", {"d0": 0})
 
 
-def test_the_documents_own_words(tmp_path: Path) -> None:
+def test_the_documents_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "set.jsonl"
     file.write_text(
         '{"_id": "d0", "title": "Toast", "text": "a b c"}\n{"_id": "d1", "text": "d"}\n'
     )
-    config = PairsConfig(titles=True, pieces=30, piece_words=2)
+    config = PairsConfig(titles=True, pieces=30)
+    monkeypatch.setattr("tsgen.train.examples.PIECE_WORDS", 2)
     pairs = own_pairs(load(file), config, seed=0)
     assert len(pairs) == 61
     assert pairs[0] == Pair("Toast", 0)

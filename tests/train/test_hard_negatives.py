@@ -1,4 +1,4 @@
-"""Who mistakes which documents for the answers, and what a teacher makes of them."""
+"""Hard negatives of every source, and the probabilities that a teacher gives them."""
 
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from tsgen.decode.search import search_by_prior
 from tsgen.errors import ConfigError, DataError
 from tsgen.records import Hit
 from tsgen.settings import DecodeConfig, TrainConfig
-from tsgen.train.hard_negatives import HardNegatives, find_hard_negatives
+from tsgen.train.examples import HardNegatives
+from tsgen.train.hard_negatives import find_hard_negatives
 
 H = 2
 

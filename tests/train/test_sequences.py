@@ -15,7 +15,7 @@ from tsgen.model.generator import load_backbone
 from tsgen.model.mini import WEIGHTS_FILE
 from tsgen.model.shipped import tsgen_mini
 from tsgen.settings import ModelConfig, SequenceTrainConfig
-from tsgen.train.loop import mean_reciprocal_rank
+from tsgen.train.loop import validate_by_search
 from tsgen.train.sequence_generator import SequenceGenerator, new_backbone, train_sequences
 from tsgen.training_loop import CURVE, LOGS, TIME, Report, schedule_by_share
 
@@ -73,7 +73,7 @@ def test_learned_saved_and_loaded(family: str, tmp_path: Path) -> None:
     assert [[h.document for h in hits] for hits in found[0]] == [
         [h.document for h in hits] for hits in found[1]
     ]
-    assert mean_reciprocal_rank(again, VALIDATION, CONFIG) == best
+    assert validate_by_search(again, VALIDATION, CONFIG) == best
 
 
 def test_end_is_learned_and_not_shown(tmp_path: Path) -> None:

@@ -1,22 +1,24 @@
-"""What the generator learns from: (query, document) pairs, and the queries that validate it.
+"""What the generator learns from: pairs of a query and a document, and the target of each pair.
 
-Pairs are the training judgments, and as far as wanted those of a file (synthetic queries), and the
-documents' own titles and pieces of text (indexing).
+Pairs are the training judgments and, as far as the settings want them, those of a file (synthetic
+queries) and the documents' own titles and pieces of text. The target of a pair is the document's
+term set in some order. Queries that are held out validate.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tsgen.arrays import offsets_of
-from tsgen.constrain.constraint import Int, Int32, Ragged
+from tsgen.constrain.constraint import Bool, Int, Int32, Ragged
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.sources import BadRecord, numbered_lines
-from tsgen.corpus.tables import json_object
+from tsgen.corpus.table_files import json_object
 from tsgen.docids.spelling import Spelling
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import DataError
@@ -25,106 +27,15 @@ from tsgen.records import Document
 from tsgen.settings import PairsConfig
 from tsgen.terms.words import Splitter
 
-# Another order of a target's terms each time that its pair is met.
+# Pairs, and queries that validate.
 
-Reorder = Callable[[Int32, str, np.random.Generator], Int32]
-"""(terms, query, random numbers) → the same terms in the order to learn."""
-
-ANY = 0.25  # how often a query's own terms come where chance puts them
-
-
-def at_random(terms: Int32, query: str, rng: np.random.Generator) -> Int32:
-    """Any order."""
-    return rng.permutation(terms)
-
-
-class QueryFirst:
-    """The terms that the query has, by stem, then the others, both at random: a search goes by such
-    prefixes, and what must be learned is what to say after them. At times any order."""
-
-    def __init__(self, sets: TermSets, splitter: Splitter | None = None) -> None:
-        self._splitter = splitter or Splitter()
-        self._keys = [self._splitter.key(term) for term in sets.vocabulary]
-
-    def __call__(self, terms: Int32, query: str, rng: np.random.Generator) -> Int32:
-        """The terms of one target."""
-        order = rng.permutation(terms)
-        if rng.random() < ANY:
-            return order
-        in_query = set(self._splitter.keys(query))
-        later = [self._keys[term] not in in_query for term in order]
-        return order[np.argsort(later, kind="stable")]
-
-
-def reorder(order: str, sets: TermSets) -> Reorder | None:
-    """For a setting `train.order`; None where the order stays as it is."""
-    if order == "query":
-        return QueryFirst(sets)
-    return at_random if order == "random" else None
-
-
-# What the decoder is to write for a pair: the tokens of T(D)'s terms, in some order.
-
-
-def weight_order(sets: TermSets, documents: Sequence[int] | Int) -> Ragged:
-    """Each document's terms, heaviest first."""
-    every = Ragged(sets.doc_offsets.astype(np.int64), sets.doc_terms)
-    return every.take(np.asarray(documents, dtype=np.int64))
-
-
-@dataclass(frozen=True, slots=True)
-class Targets:
-    """The terms of every pair's document in the order to learn, and how terms are spelled."""
-
-    spelling: Spelling
-    orders: Ragged  # [P] terms
-    reorder: Reorder | None = None  # instead of that order another each time
-
-    def lengths(self) -> Int:
-        """[P] tokens of each target; no order changes them."""
-        of_term = np.diff(self.spelling.offsets)[self.spelling.rank_of]
-        ends = offsets_of(of_term[self.orders.values])
-        return np.diff(ends[self.orders.offsets])
-
-    def batch(
-        self, rows: Int, queries: Sequence[str], rng: np.random.Generator
-    ) -> tuple[Int, NDArray[np.bool_]]:
-        """The tokens [B, T] of some pairs with their queries, and where they are not padding
-        [B, T]."""
-        orders = [self.orders.row(row) for row in rows]
-        if self.reorder is not None:
-            both = zip(orders, queries, strict=True)
-            orders = [self.reorder(order, query, rng) for order, query in both]
-        return padded([self.spelling.sequence(order) for order in orders])
-
-
-def padded(sequences: Sequence[Int32]) -> tuple[Int, NDArray[np.bool_]]:
-    """Sequences one below the other, filled up at their ends with their own first tokens (any
-    valid token will do), and where they are themselves."""
-    lengths = np.array([len(sequence) for sequence in sequences])
-    places = np.arange(lengths.max(initial=0))
-    tokens = np.stack([np.resize(sequence, len(places)) for sequence in sequences])
-    return tokens.astype(np.int64), places < lengths[:, None]
-
-
-def batches(lengths: Int, size: int, rng: np.random.Generator) -> list[Int]:
-    """All rows in random batches of `size`, those of similar length together: rows are shuffled,
-    sorted by length within a stretch of many batches, cut, and the batches are shuffled."""
-    rows, stretch = rng.permutation(len(lengths)), size * 64
-    cut: list[Int] = []
-    for start in range(0, len(rows), stretch):
-        together = rows[start : start + stretch]
-        together = together[np.argsort(lengths[together], kind="stable")]
-        cut += [together[at : at + size] for at in range(0, len(together), size)]
-    return [cut[i] for i in rng.permutation(len(cut))]
-
-
+PIECE_WORDS = 16  # of a text that is learned as a query
 HELD_OUT = 0.05  # share of the training queries that validate where there is no dev split
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Queries, and the documents that answer each."""
+    """Queries that validate a training, each with the numbers of its relevant documents."""
 
     queries: Sequence[str]
     answers: Sequence[set[int]]
@@ -133,7 +44,7 @@ class Validation:
 def examples(
     data: DataSet, sets: TermSets, config: PairsConfig, limit: int, seed: int
 ) -> tuple[list[Pair], Validation]:
-    """`numbered_examples` for the documents of term sets; those without a term are not learned."""
+    """The pairs and the validation of a data set, without pairs whose document has no term."""
     pairs, validation = numbered_examples(data, sets.document_numbers(), config, limit, seed)
     return [pair for pair in pairs if len(sets.terms(pair.document))], validation
 
@@ -141,8 +52,15 @@ def examples(
 def numbered_examples(
     data: DataSet, numbers: Mapping[str, int], config: PairsConfig, limit: int, seed: int
 ) -> tuple[list[Pair], Validation]:
-    """The pairs to train on, and at most `limit` queries to validate with: those of the dev split,
-    or some that are held out of training. `numbers` are the documents' by id."""
+    """The pairs to train on, and queries to validate with.
+
+    Args:
+        data: the data set with its judgments named train, and dev if there are any.
+        numbers: document id → document number.
+        config: which pairs are wanted beside the judged ones.
+        limit: validation queries, at most; they are of the dev split or else held out of training.
+        seed: of what is drawn.
+    """
     pairs = judged_pairs(data, "train", numbers) if "train" in data.splits else []
     if config.queries is not None:
         pairs += read_pairs(Path(config.queries), numbers)
@@ -161,7 +79,7 @@ def numbered_examples(
 
 
 def read_pairs(path: Path, numbers: Mapping[str, int]) -> list[Pair]:
-    """The pairs of a JSONL file, in file order; a document that is not there is an error."""
+    """The pairs of a JSONL file, in file order; an unknown document is an error."""
     pairs = []
     for line, text in numbered_lines(path):
         try:
@@ -192,16 +110,17 @@ def own_pairs(data: DataSet, config: PairsConfig, seed: int) -> list[Pair]:
 def _own_queries(
     document: Document, config: PairsConfig, rng: np.random.Generator
 ) -> Iterator[str]:
+    """The title and the pieces of one document."""
     if config.titles and document.title:
         yield document.title
     words = document.text.split()
-    starts = rng.integers(max(len(words) - config.piece_words, 0) + 1, size=config.pieces)
+    starts = rng.integers(max(len(words) - PIECE_WORDS, 0) + 1, size=config.pieces)
     for start in starts if words else ():
-        yield " ".join(words[start : start + config.piece_words])
+        yield " ".join(words[start : start + PIECE_WORDS])
 
 
 def _held_out(pairs: Sequence[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
-    """Some queries with all their pairs taken out; a single query stays and validates, too."""
+    """The pairs to train on and those held out, by query; a single query is among both."""
     queries = list(dict.fromkeys(pair.query for pair in pairs))
     order = np.random.default_rng(seed).permutation(len(queries))
     chosen = {queries[i] for i in order[: max(int(len(queries) * HELD_OUT), 1)]}
@@ -210,7 +129,7 @@ def _held_out(pairs: Sequence[Pair], seed: int) -> tuple[list[Pair], list[Pair]]
 
 
 def sampled(pairs: Sequence[Pair], limit: int, seed: int) -> Validation:
-    """At most `limit` of the pairs' queries, with all their answers."""
+    """At most `limit` random queries of the pairs, each with all its relevant documents."""
     answers: dict[str, set[int]] = defaultdict(set)
     for pair in pairs:
         answers[pair.query].add(pair.document)
@@ -218,3 +137,128 @@ def sampled(pairs: Sequence[Pair], limit: int, seed: int) -> Validation:
     order = np.random.default_rng(seed).permutation(len(queries))[:limit]
     chosen = [queries[i] for i in order]
     return Validation(chosen, [answers[query] for query in chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class HardNegatives:
+    """H hard negatives for each of P pairs, and what a teacher says of them and of the answer.
+
+    `tsgen.train.hard_negatives` finds them.
+    """
+
+    documents: Int  # [P, H]
+    teacher_probs: NDArray[np.float32] | None = None
+    """[P, 1 + H] τ of the answer and of each negative, sum 1; None: the answer alone is right."""
+
+    def repeated(self, times: int) -> Self:
+        """The rows of each pair `times` times, one beside the other."""
+        probs = self.teacher_probs
+        repeated = None if probs is None else np.repeat(probs, times, axis=0)
+        return type(self)(np.repeat(self.documents, times, axis=0), repeated)
+
+
+# The order of a target's terms.
+
+Reorder = Callable[[Int32, str, np.random.Generator], Int32]
+"""(terms, query, random numbers) → the same terms in the order to learn this time."""
+
+ANY_ORDER = 0.25  # the probability of a random order of all terms where the query's terms go first
+
+
+def weight_order(sets: TermSets, documents: Sequence[int] | Int) -> Ragged:
+    """The terms of each document, heaviest first."""
+    every = Ragged(sets.doc_offsets.astype(np.int64), sets.doc_terms)
+    return every.take(np.asarray(documents, dtype=np.int64))
+
+
+def at_random(terms: Int32, query: str, rng: np.random.Generator) -> Int32:
+    """A random order of the terms."""
+    return rng.permutation(terms)
+
+
+class QueryFirst:
+    """A random order of the terms that occur in the query, by stem, then one of the other terms.
+
+    A search generates such prefixes, so training learns what follows them. With the probability
+    `ANY_ORDER` the order of all terms is random.
+    """
+
+    def __init__(self, sets: TermSets, splitter: Splitter | None = None) -> None:
+        self._splitter = splitter or Splitter()
+        self._keys = [self._splitter.key(term) for term in sets.vocabulary]
+
+    def __call__(self, terms: Int32, query: str, rng: np.random.Generator) -> Int32:
+        """The terms of one target in a new order."""
+        order = rng.permutation(terms)
+        if rng.random() < ANY_ORDER:
+            return order
+        in_query = set(self._splitter.keys(query))
+        later = [self._keys[term] not in in_query for term in order]
+        return order[np.argsort(later, kind="stable")]
+
+
+def reorder(order: str, sets: TermSets) -> Reorder | None:
+    """What a value of the setting `train.order` does to targets; None where their order stays."""
+    if order == "query":
+        return QueryFirst(sets)
+    return at_random if order == "random" else None
+
+
+# Targets: the tokens that the decoder is to write for a pair.
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The terms of each pair's document in the order to learn, and how terms are spelled."""
+
+    spelling: Spelling
+    orders: Ragged  # [P] terms
+    reorder: Reorder | None = None  # makes another order each time that a pair is met
+
+    def lengths(self) -> Int:
+        """[P] the number of tokens of each target, which its order does not change."""
+        of_term = np.diff(self.spelling.offsets)[self.spelling.rank_of]
+        ends = offsets_of(of_term[self.orders.values])
+        return np.diff(ends[self.orders.offsets])
+
+    def batch(
+        self, rows: Int, queries: Sequence[str], rng: np.random.Generator
+    ) -> tuple[Int, Bool]:
+        """The targets of some pairs as `padded` makes them: tokens [B, T] and mask [B, T].
+
+        Args:
+            rows: [B] the numbers of the pairs.
+            queries: [B] their queries.
+            rng: random numbers for new orders.
+        """
+        orders = [self.orders.row(row) for row in rows]
+        if self.reorder is not None:
+            both = zip(orders, queries, strict=True)
+            orders = [self.reorder(order, query, rng) for order, query in both]
+        return padded([self.spelling.sequence(order) for order in orders])
+
+
+def padded(sequences: Sequence[Int32]) -> tuple[Int, Bool]:
+    """Sequences as rows [B, T], and a mask [B, T] that is false where a row is padding.
+
+    A row is padded with its own tokens from the first on, since any valid token will do.
+    """
+    lengths = np.array([len(sequence) for sequence in sequences])
+    places = np.arange(lengths.max(initial=0))
+    tokens = np.stack([np.resize(sequence, len(places)) for sequence in sequences])
+    return tokens.astype(np.int64), places < lengths[:, None]
+
+
+def batches(lengths: Int, size: int, rng: np.random.Generator) -> list[Int]:
+    """All rows in random batches of `size` rows of similar length.
+
+    Rows are shuffled, sorted by length within a stretch of many batches, and cut into batches;
+    then the batches are shuffled.
+    """
+    rows, stretch = rng.permutation(len(lengths)), size * 64
+    cut: list[Int] = []
+    for start in range(0, len(rows), stretch):
+        together = rows[start : start + stretch]
+        together = together[np.argsort(lengths[together], kind="stable")]
+        cut += [together[at : at + size] for at in range(0, len(together), size)]
+    return [cut[i] for i in rng.permutation(len(cut))]

@@ -14,14 +14,10 @@ They compete with the answer in the loss that ranks documents. The retriever is 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tsgen.constrain.constraint import Int
 from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.runs import read_run
 from tsgen.decode.search import search_by_prior
@@ -33,23 +29,9 @@ from tsgen.queries.negatives import answers_of, with_negatives, without_answers
 from tsgen.queries.pairs import Pair
 from tsgen.records import Hit
 from tsgen.settings import BM25, ITSELF, DecodeConfig, TrainConfig
+from tsgen.train.examples import HardNegatives
 
 CHUNK = 256  # queries searched at once
-
-
-@dataclass(frozen=True, slots=True)
-class HardNegatives:
-    """H hard negatives for each of P pairs, and what a teacher says of them and the answer."""
-
-    documents: Int  # [P, H]
-    teacher_probs: NDArray[np.float32] | None = None
-    """[P, 1 + H] τ of the answer and of each negative, sum 1; None: the answer alone is right."""
-
-    def repeated(self, times: int) -> Self:
-        """The rows of each pair `times` times, one beside the other."""
-        probs = self.teacher_probs
-        repeated = None if probs is None else np.repeat(probs, times, axis=0)
-        return type(self)(np.repeat(self.documents, times, axis=0), repeated)
 
 
 def find_hard_negatives(

@@ -15,13 +15,12 @@ from tsgen.decode.search import search
 from tsgen.model.backbone import Backbone
 from tsgen.model.generator import Generator
 from tsgen.queries.pairs import Pair
+from tsgen.reciprocal_rank import DEPTH, mean_reciprocal_rank
 from tsgen.settings import TrainConfig, TrainingConfig
-from tsgen.train.examples import Reorder, Targets, Validation, batches
-from tsgen.train.hard_negatives import HardNegatives
+from tsgen.train.examples import HardNegatives, Reorder, Targets, Validation, batches
 from tsgen.train.objective import Objective, TokenObjective
 from tsgen.training_loop import Report, TrainingLoop, shard
 
-DEPTH = 10  # validation is M@10, as in the paper
 CHARACTERS = 4  # of a query to about a token
 
 
@@ -120,7 +119,7 @@ def minimise(
         since=time.monotonic() if since is None else since,
         minutes=config.minutes,
     )
-    by_search = partial(mean_reciprocal_rank, generator, validation, config)
+    by_search = partial(validate_by_search, generator, validation, config)
     return loop.run(loss, figure or by_search)
 
 
@@ -155,22 +154,14 @@ class Batches:
         return batches(self._lengths, self._size, rng)
 
 
-def mean_reciprocal_rank(
+def validate_by_search(
     generator: Searchable, validation: Validation, config: TrainingConfig
 ) -> float:
     """M@10 of the validation queries by constrained decoding with a small beam."""
     parts = generator.backbone, generator.constraint
     found = search(*parts, validation.queries, DEPTH, config.validation)
-    return mean_of_ranks([[hit.document for hit in hits] for hits in found], validation)
-
-
-def mean_of_ranks(found: Sequence[Sequence[int]], validation: Validation) -> float:
-    """The mean over queries of 1 / the rank of the first right document among those found."""
-    total = 0.0
-    for documents, answers in zip(found, validation.answers, strict=True):
-        ranks = (rank for rank, document in enumerate(documents, 1) if document in answers)
-        total += 1 / next(ranks, np.inf)
-    return total / max(len(validation.queries), 1)
+    documents = [[hit.document for hit in hits] for hits in found]
+    return mean_reciprocal_rank(documents, validation.answers)
 
 
 def _optimizer(generator: Searchable, config: TrainingConfig) -> torch.optim.Optimizer:

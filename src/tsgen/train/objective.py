@@ -17,7 +17,7 @@ from tsgen.errors import ConfigError
 from tsgen.model.backbone import Backbone
 from tsgen.model.generator import Generator
 from tsgen.settings import TrainConfig
-from tsgen.train.hard_negatives import HardNegatives
+from tsgen.train.examples import HardNegatives
 
 # The two losses, over scores that predict every token of a target from the tokens before it.
 #
