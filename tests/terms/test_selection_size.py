@@ -40,7 +40,7 @@ def chosen(
     documents = {"x": " ".join(WORDS), "y": " ".join(WORDS[:3])}
     texts = {f"q{i}": query for i, query in enumerate(queries)}
     write_beir(tmp_path / "data", documents, texts, **judged)
-    config = TermsConfig(weights="tfidf", n="asked")
+    config = TermsConfig(weights="tfidf", n="queries")
     out = out or tmp_path / "out"
     select_terms(load(tmp_path / "data"), config, out)
     return summary(out)["n"]
