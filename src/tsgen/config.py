@@ -14,9 +14,10 @@ from tsgen.errors import ConfigError, nearest
 
 
 class StageConfig(BaseModel):
-    """Base of every stage's settings. Subclasses are plain typed fields with defaults."""
+    """Base of every stage's settings. Subclasses are plain typed fields with defaults, each with a
+    docstring of its own, which `tsgen settings` prints."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], source: str = "settings") -> Self:
@@ -46,12 +47,6 @@ class StageConfig(BaseModel):
             return f"unknown setting {key!r}; {nearest(str(detail['loc'][-1]), known)}"
         found = f"{key} = {detail['input']!r}: " if key else ""  # no key: a rule over several
         return found + detail["msg"].removeprefix("Value error, ")
-
-
-def unset(value: Any) -> bool:
-    """Whether a setting that came later is off: then it is not written (`exclude_if`), so that what
-    was made before there was such a setting is still found in the cache."""
-    return not value
 
 
 def _fields_at(model: type[BaseModel], path: Iterable[int | str]) -> Iterable[str]:

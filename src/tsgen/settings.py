@@ -13,7 +13,7 @@ import Stemmer
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from tsgen.artifact import open_artifact
-from tsgen.config import StageConfig, unset
+from tsgen.config import StageConfig
 from tsgen.errors import nearest
 
 MINI, MINI_FLAT = "mini", "mini-flat"
@@ -30,8 +30,13 @@ class WordsConfig(StageConfig):
     """How a text becomes words."""
 
     stop_words: Literal["english", "none"] = "english"
-    stem: str = "english"  # a Snowball language, or "none"
+    """Which words are left out: the frequent ones of English, or none."""
+
+    stem: str = "english"
+    """The language of the Snowball stemmer, such as `german`; `none`: words stay as they are."""
+
     ngrams: int = Field(default=1, ge=1, le=5)
+    """The longest term in words: 2 makes pairs of neighbouring words terms as well."""
 
     @field_validator("stem")
     @classmethod
@@ -49,64 +54,118 @@ def _number_of_terms(n: Any) -> Any:
 
 
 class TermsConfig(StageConfig):
-    """How T(D) is chosen."""
+    """How T(D), the set of terms that identifies a document, is chosen."""
 
-    weights: str = "learned"  # or tfidf, title, random, control
-    # auto: the smallest N without collisions; queries: as the training queries need it
+    weights: str = "learned"
+    """What says how much each word tells about its document: `learned`, a weigher trained on the
+    judgments (the paper); `pretrained`, the weigher that comes with the package; `tfidf`, `title`,
+    `random`, `control`; or the weights of an installed package, by name."""
+
     n: Annotated[int | Literal["auto", "queries"], BeforeValidator(_number_of_terms)] = 12
+    """N, the terms of each document: a number; `auto`, the smallest N with which no two documents
+    have the same set; `queries`, the N that training queries need."""
+
     words: WordsConfig = WordsConfig()
-    options: dict[str, Any] = Field(default_factory=dict)  # settings of the chosen weights
+    """The table [terms.words]."""
+
+    options: dict[str, Any] = Field(default_factory=dict)
+    """The settings of the chosen weights; in a file they are the table named after the weights."""
 
 
 class TfidfConfig(StageConfig):
-    """The shape of the formula. Its figures on development queries are in docs/guides/terms.md."""
+    """The shape of the tf-idf formula. Its figures on development queries are in
+    docs/guides/terms.md."""
 
-    title_weight: float = Field(default=4.0, ge=1)  # a word in the title counts as so many
-    k1: float = Field(default=3.0, ge=0)  # how soon repetition stops to count; 0: at once
-    lead: float = Field(default=0.0, ge=0)  # how much a late first occurrence costs; 0: nothing
+    title_weight: float = Field(default=4.0, ge=1)
+    """How many occurrences in the text one occurrence in the title counts as."""
+
+    k1: float = Field(default=3.0, ge=0)
+    """How slowly a word's repetition stops to count; 0: its first occurrence counts, no other."""
+
+    lead: float = Field(default=0.0, ge=0)
+    """How much a late first occurrence costs; 0: nothing."""
 
 
 class WeigherConfig(StageConfig):
     """The weigher's shape. The defaults are the paper's; presets trade them for time."""
 
-    encoder: str = MINILM  # or a hub name or folder of any BERT-like encoder
-    layers: int | None = Field(default=None, ge=1)  # only the encoder's first so many
-    window: int = Field(default=512, ge=8)  # tokens; longer documents take several
-    overlap: int = Field(default=64, ge=0)  # tokens that neighbouring windows share
-    query_window: int = Field(default=64, ge=8)
+    encoder: str = MINILM
+    """The encoder to start from: `minilm`, or a BERT-like model by hub name or folder."""
+
+    layers: int | None = Field(default=None, ge=1)
+    """How many of the encoder's first layers are kept; unset: all."""
+
+    window: int = Field(default=512, ge=8)
+    """Tokens that are read at once; a longer document is read in several windows."""
+
+    overlap: int = Field(default=64, ge=0)
+    """Tokens that neighbouring windows share."""
+
     dropout: float = Field(default=0.1, ge=0, lt=1)
+    """The probability with which the head's inputs are dropped in training."""
+
     prior: Literal["none", "bm25"] = "none"
-    selector: bool = False  # T(D) by an MLP of its own; the paper selects by the weights
+    """What a weight is learned as a correction of: nothing (the paper), or BM25's weight."""
+
+    selector: bool = False
+    """Choose T(D) by a second head that learns which words queries ask for; the paper chooses by
+    the weights."""
 
 
 class WeigherTraining(StageConfig):
     """How the weigher is trained. The defaults are the paper's; presets trade them for time."""
 
-    negatives: int = Field(default=7, ge=1)  # M
+    negatives: int = Field(default=7, ge=1)
+    """M, the documents for each pair that BM25 ranks high though they do not answer the query."""
+
     in_batch: bool = False
+    """Use the other pairs' documents of a batch as negatives, too."""
+
     batch_size: int = Field(default=16, ge=1)
-    window: int = Field(default=512, ge=8)  # a document's first so many tokens are trained on
+    """Pairs of a query and a document a step."""
+
+    window: int = Field(default=512, ge=8)
+    """The first tokens of a document that are read in training."""
+
     epochs: float = Field(default=3, ge=0)
-    learning_rate: float = Field(default=5e-5, gt=0)  # of the encoder
-    head_learning_rate: float = Field(default=1e-3, gt=0)  # of the MLP
-    selector_learning_rate: float = Field(default=1e-2, gt=0)
-    temperature: float = Field(default=1.0, gt=0)  # scores are divided by it; the paper's is 1
-    warm_up: float = Field(default=0.05, ge=0, le=1)  # share of all steps
+    """How many times each pair is met, at the most."""
+
+    learning_rate: float = Field(default=5e-5, gt=0)
+    """The learning rate of the encoder."""
+
+    head_learning_rate: float = Field(default=1e-3, gt=0)
+    """The learning rate of the head, which was not trained before."""
+
+    temperature: float = Field(default=1.0, gt=0)
+    """What scores are divided by before the softmax of the loss."""
+
     freeze_embeddings: bool = False
-    validate_every: int = Field(default=200, ge=1)  # steps
+    """Leave the encoder's token embeddings as they are: faster, and less to store."""
+
+    validate_every: int = Field(default=200, ge=1)
+    """Steps between two validations."""
+
     validation_queries: int = Field(default=200, ge=1)
-    candidates: int = Field(default=16, ge=1)  # BM25's best that a validation query ranks
-    patience: int = Field(default=4, ge=1)  # validations without a better figure
+    """How many queries validate, at the most."""
+
+    candidates: int = Field(default=16, ge=1)
+    """How many of BM25's best documents each validation query puts in order."""
+
+    patience: int = Field(default=4, ge=1)
+    """Training ends after this many validations without a better figure."""
 
 
 class LearnedConfig(StageConfig):
     """A weigher's shape and its training."""
 
     model: WeigherConfig = WeigherConfig()
-    training: WeigherTraining = WeigherTraining()
+    """The weigher's shape."""
 
-    share: float = Field(1.0, gt=0, le=1, exclude_if=lambda share: share == 1)
-    """Of a selector in T(D); the rest is that of tf-idf (see `mixed`)."""
+    training: WeigherTraining = WeigherTraining()
+    """The weigher's training."""
+
+    share: float = Field(default=1.0, gt=0, le=1)
+    """The share of a selector in the weights that T(D) is chosen by; the rest is that of tf-idf."""
 
 
 def weigher_hash() -> str:
@@ -118,73 +177,121 @@ def weigher_hash() -> str:
 
 
 class PretrainedConfig(StageConfig):
-    """How much the weigher says beside tf-idf, and which weights it has."""
+    """Terms by the weigher that comes with the package, mixed with tf-idf."""
 
-    share: float = Field(default=0.25, gt=0, le=1)  # a
+    share: float = Field(default=0.25, gt=0, le=1)
+    """a, the share of the weigher in the weights; the rest is that of tf-idf."""
+
     tfidf: TfidfConfig = TfidfConfig()
+    """The table [pretrained.tfidf]."""
+
     sha256: str = Field(default_factory=weigher_hash)
+    """The hash of the weigher's weights, so that another release is not taken for this one."""
 
 
 class WritingConfig(StageConfig):
-    """Which writer, and how many queries it writes for a document."""
+    """Which writer of synthetic queries, and how many it writes for a document."""
 
     writer: str = "extractive"
+    """`extractive`, `local`, `doct5query`, `smollm2` (docs/guides/queries.md), or `none`."""
+
     n: int = Field(10, ge=1)
-    options: dict[str, Any] = Field(default_factory=dict)  # settings of the chosen writer
+    """Queries a document, at the most."""
+
+    options: dict[str, Any] = Field(default_factory=dict)
+    """The settings of the chosen writer; in a file they are the table [queries.WRITER]."""
 
 
 class QueriesConfig(WritingConfig):
-    """What is written, and what of it is kept."""
+    """Which synthetic queries are written, and which of them are kept."""
 
     keep_top: int | None = Field(None, ge=1)
-    """The round trip: a query stays if its document is among so many first ones; None: all stay."""
+    """The round trip: a query stays if a retriever finds its document among this many first ones;
+    unset: all queries stay."""
 
     finder: Literal["bm25", "minilm"] = "bm25"
     """The retriever of the round trip."""
 
 
 class ExtractiveConfig(StageConfig):
-    """How long queries are."""
+    """How long the queries are that are cut out of documents."""
 
-    words: int = Field(16, ge=1)  # of a sentence, the most; it is cut at its most telling words
-    keywords: int = Field(5, ge=1)  # of a bag, the most
-    heaviest: int = Field(12, ge=1)  # words of a document that bags are drawn from
+    words: int = Field(16, ge=1)
+    """Words of a sentence, at the most: a longer one is cut to the words with the most weight."""
+
+    keywords: int = Field(5, ge=1)
+    """Words of a bag of heavy words, at the most."""
 
 
 class DocT5QueryConfig(StageConfig):
-    """Which model, and how its words are drawn; the defaults are those of docT5query."""
+    """Which model writes, and how its words are drawn; the defaults are those of docT5query."""
 
-    model: str = DOCT5QUERY  # a hub name or a folder
+    model: str = DOCT5QUERY
+    """An encoder-decoder of transformers by hub name or folder."""
+
     document_tokens: int = Field(512, ge=1)
+    """The first tokens of a document that are read."""
+
     query_tokens: int = Field(64, ge=1)
-    top_k: int = Field(10, ge=0)  # 0: among all tokens
+    """Tokens of a query, at the most."""
+
+    top_k: int = Field(10, ge=0)
+    """Each token is drawn from this many most likely ones; 0: from all."""
+
     temperature: float = Field(1.0, gt=0)
-    batch_size: int = Field(8, ge=1)  # documents
+    """Tokens are drawn by softmax(logits / temperature)."""
+
+    batch_size: int = Field(8, ge=1)
+    """Documents that are written for together."""
 
 
 class LocalConfig(StageConfig):
-    """The writer's model, its training, and how its words are drawn."""
+    """The local writer's model, its training, and how its words are drawn."""
 
-    backbone: str = MINI_FLAT  # or a packaged model, a hub name, a folder
-    encoder: str = MINILM  # of `mini-flat`
+    backbone: str = MINI
+    """Any backbone that `model.backbone` takes."""
+
+    encoder: str = MINILM
+    """The encoder of the backbone `mini`."""
+
     encoder_layers: int | None = 3
+    """How many of the encoder's first layers are kept; unset: all."""
+
     layers: int = Field(2, ge=1)
+    """Layers of the decoder of `mini`."""
+
     heads: int = Field(12, ge=1)
+    """Attention heads of each of these layers."""
+
     document_tokens: int = Field(128, ge=1)
+    """The first tokens of a document that are read."""
+
     query_tokens: int = Field(24, ge=2)
-    frequent: int = Field(1000, ge=0)  # tokens of queries that may be written for any document
+    """Tokens of a query, at the most."""
 
     batch_size: int = Field(32, ge=1)
+    """Pairs of a query and a document a step."""
+
     epochs: int = Field(3, ge=0)
+    """How many times each pair is met, at the most."""
+
     learning_rate: float = Field(5e-4, gt=0)
+    """The learning rate of the decoder."""
+
     encoder_learning_rate: float = Field(1e-4, gt=0)
-    warm_up: float = Field(0.05, ge=0, le=1)
-    validate_every: int = Field(100, ge=1)  # steps
-    validation_pairs: int = Field(256, ge=1)
+    """The learning rate of the encoder."""
+
+    validate_every: int = Field(100, ge=1)
+    """Steps between two validations."""
+
     patience: int = Field(3, ge=1)
+    """Training ends after this many validations without a better figure."""
 
     top_k: int = Field(10, ge=1)
+    """Each token is drawn from this many most likely ones."""
+
     temperature: float = Field(1.0, gt=0)
+    """Tokens are drawn by softmax(logits / temperature)."""
 
 
 class NoiseConfig(StageConfig):
@@ -235,6 +342,7 @@ class PseudoQueryConfig(StageConfig):
     it has any."""
 
     noise: NoiseConfig = NoiseConfig()
+    """How often people's carelessness is put on a query."""
 
     @model_validator(mode="after")
     def _some_kind(self) -> Self:
@@ -253,25 +361,51 @@ KINDS = ("title", "sentence", "question", "aspect", "keywords")
 
 
 class MiniConfig(StageConfig):
-    """The sizes of the small backbone."""
+    """The sizes of the small backbone: a pre-trained encoder and a fresh decoder."""
 
     encoder: str = MINILM
+    """The encoder of queries: `minilm`, or a BERT-like model by hub name or folder."""
+
     encoder_layers: int | None = 3
+    """How many of the encoder's first layers are kept; unset: all."""
+
     layers: int = 2
+    """Layers of the decoder."""
+
     heads: int = 12
+    """Attention heads of each layer; they divide the encoder's width."""
+
     inner: int = 1536
+    """The width of the feed-forward part of each layer."""
+
     dropout: float = 0.1
+    """The probability with which the decoder's states are dropped in training."""
+
     spelling: Literal["subword", "word"] = "word"
+    """How a term is written: as one symbol of its own (`word`), or as the tokenizer's pieces and a
+    comma (`subword`, the paper)."""
+
     query_tokens: int = 64
+    """The first tokens of a query that are read."""
+
     positions: int = 256
-    copying: bool = False  # whether the decoder can point at the query's words
+    """Symbols of an identifier, at the most."""
+
+    copying: bool = False
+    """Let the decoder point at the words of the query."""
+
     decoder: Literal["sequence", "set"] = "sequence"
-    """What p(next | X) knows of X: the sequence, or the set only. Then equal sets reached in
-    different orders are equal hypotheses, and to merge them is exact. Needs one symbol a term."""
-    free_symbols: int | None = Field(None, ge=1, exclude_if=unset)
-    """So many symbols with vectors of their own, in place of the tokenizer's pieces."""
-    adaptive: int | None = Field(None, ge=1, exclude_if=unset)
-    """The rank in which output vectors are adapted to the prefix (see `adaptive`); None: not."""
+    """What p(next | X) knows of X: the sequence, or the set only. With `set`, equal sets that were
+    reached in different orders are equal hypotheses, and to merge them is exact; it needs the
+    `word` spelling."""
+
+    free_symbols: int | None = Field(None, ge=1)
+    """The number of symbols with vectors of their own in place of the tokenizer's pieces; systems
+    whose identifiers are codes set it themselves."""
+
+    adaptive: int | None = Field(None, ge=1)
+    """The rank in which output vectors are adapted to the symbols so far, as NCI has it;
+    unset: they are not."""
 
 
 def sizes_with(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -397,7 +531,7 @@ class FavouriteConfig(StageConfig):
     """The search for the favourite permutation."""
 
     beam: int = Field(4, ge=1)
-    """B'."""
+    """B', the number of hypotheses that are kept after each term."""
 
     temperature: float = Field(3.0, gt=0)
     """u, only for the search: reported likelihoods are those at temperature 1."""
@@ -422,38 +556,54 @@ class PairsConfig(StageConfig):
     """A JSONL file of more pairs, {"query": text, "document": id}, such as synthetic queries."""
 
     titles: bool = False
-    """Each document's title as a query."""
+    """Use each document's title as a query."""
 
     pieces: int = Field(0, ge=0)
-    """So many pieces of each document's text as queries (indexing)."""
-
-    piece_words: int = Field(16, ge=1)
+    """How many pieces of each document's text, of 16 words each, are queries (indexing)."""
 
 
 class TrainingConfig(StageConfig):
     """What all trainings of generators have in common, whatever their identifiers are."""
 
     pairs: PairsConfig = PairsConfig()
+    """Which pairs are learned beside the training judgments."""
 
     validation: DecodeConfig = DecodeConfig(beam=10, normalise="docid")
     """How validation queries are searched."""
 
     batch_size: int = Field(64, ge=1)
+    """Pairs of a query and a document a step."""
+
     epochs: int = Field(10, ge=0)
+    """How many times each pair is met in an iteration, at the most."""
 
     minutes: float | None = Field(None, gt=0)
     """Train for so many minutes, validations included, in place of `epochs` and `patience`; several
     iterations share them. The learning rate follows the time."""
 
     learning_rate: float = Field(5e-4, gt=0)
-    encoder_learning_rate: float | None = Field(None, gt=0)  # None: the same
-    warm_up: float = Field(0.05, ge=0, le=1)  # share of all steps
-    weight_decay: float = Field(0.01, ge=0)
-    freeze_embeddings: bool = False
+    """The highest learning rate; it rises over the warm-up and falls to 0."""
 
-    validate_every: int = Field(500, ge=1)  # steps
+    encoder_learning_rate: float | None = Field(None, gt=0)
+    """The learning rate of what encodes the query; unset: the same."""
+
+    warm_up: float = Field(0.05, ge=0, le=1)
+    """The share of the steps in which the learning rate rises."""
+
+    weight_decay: float = Field(0.01, ge=0)
+    """The weight decay of AdamW."""
+
+    freeze_embeddings: bool = False
+    """Leave the encoder's token embeddings as they are: faster, and less to store."""
+
+    validate_every: int = Field(500, ge=1)
+    """Steps between two validations."""
+
     validation_queries: int = Field(200, ge=1)
-    patience: int = Field(4, ge=1)  # validations without a better M@10
+    """How many queries validate, at the most."""
+
+    patience: int = Field(4, ge=1)
+    """Training ends after this many validations without a better M@10."""
 
     def part(self, parts: int) -> Self:
         """With the minutes of one of so many equal parts of the training."""
@@ -525,6 +675,7 @@ class TrainConfig(TrainingConfig):
     since it ends where one document is left."""
 
     favourite: FavouriteConfig = FavouriteConfig()
+    """The search for favourite permutations."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -573,37 +724,59 @@ class GeneratorConfig(StageConfig):
     """A model and its training; as a stage's settings, `train.iterations` is the one it makes."""
 
     model: ModelConfig = ModelConfig()
+    """The generator."""
+
     train: TrainConfig = TrainConfig()
+    """Its training."""
 
 
 class PretrainConfig(StageConfig):
     """The settings of all that pre-training does."""
 
     terms: TermsConfig = TermsConfig(weights="tfidf")
+    """How T(D) is chosen."""
+
     pseudo: PseudoQueryConfig = PseudoQueryConfig()
+    """What the pseudo-queries are like."""
+
     model: ModelConfig = ModelConfig()
+    """The generator."""
+
     train: TrainConfig = TrainConfig()
+    """Its training."""
 
 
 class SearchConfig(StageConfig):
     """What an engine does with a query before it generates."""
 
     correct: bool = False
-    """A word that is in no document is read as one that is one edit away (see `terms.lexicon`)."""
+    """Read a word that is in no document as one that is one edit away (see `tsgen.terms.words`)."""
 
 
 class EngineConfig(GeneratorConfig):
     """The settings of all stages."""
 
     terms: TermsConfig = TermsConfig()
-    queries: QueriesConfig | None = None  # synthetic ones, to train on beside the judged
+    """How T(D) is chosen."""
+
+    queries: QueriesConfig | None = None
+    """Synthetic queries to train on beside the judged ones; unset: none."""
+
     decode: DecodeConfig = DecodeConfig(normalise="docid")
+    """How a query is searched."""
+
     search: SearchConfig = SearchConfig()
+    """What is done with a query before that."""
 
 
 class IndexConfig(StageConfig):
     """The settings of an engine that is not trained."""
 
     terms: TermsConfig
+    """How T(D) is chosen."""
+
     decode: DecodeConfig
+    """How a query is searched."""
+
     search: SearchConfig = SearchConfig()
+    """What is done with a query before that."""

@@ -1,7 +1,12 @@
 """BM25 (the first row of the paper's Table 1), by bm25s over stemmed words of title and text.
 
-With `tune`, k1 and b are those of a small grid (and the ones given) that have the best M@10 on the
-dev queries; the first of equals, in the grid's order.
+    s(Q, D) = Σ_{t ∈ Q} idf(t) · tf(t, D) / (tf(t, D) + k1 · (1 − b + b · |D| / mean |D|))
+
+With `tune`, k1 and b are those of the given ones and of a small grid that have the best M@10 on the
+dev queries; of equally good ones the first in the grid's order.
+
+`bm25-terms` is BM25 over nothing but the N terms of each document with the largest tf-idf: what
+lexical matching makes of term sets.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,41 +15,40 @@ from pathlib import Path
 from typing import Self
 
 import orjson
-from pydantic import Field
 
-from tsgen.config import StageConfig, unset
+from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
 from tsgen.docids.assign import select_terms, terms_folder
 from tsgen.errors import DataError
 from tsgen.progress import show
 from tsgen.queries.lexical import LexicalConfig, LexicalIndex
+from tsgen.reciprocal_rank import DEPTH, mean_reciprocal_rank
 from tsgen.records import Hit
 from tsgen.retrieve.systems import SYSTEMS, System
 from tsgen.settings import TermsConfig
 
 IDS = "ids.json"
-
-
-K1, B = (0.6, 0.9, 1.2, 1.5, 2.0), (0.3, 0.5, 0.75, 0.9)
-DEPTH = 10
+K1, B = (0.6, 0.9, 1.2, 1.5, 2.0), (0.3, 0.5, 0.75, 0.9)  # the grid of `tune`
 
 
 class BM25Config(LexicalConfig):
-    """BM25's settings are those of lexical search."""
+    """The settings of lexical search, and whether they are tuned."""
 
-    tune: bool = Field(False, exclude_if=unset)  # k1 and b on dev
+    tune: bool = False
+    """Choose k1 and b by M@10 on the dev queries."""
 
 
 class BM25:
-    """A retriever over a lexical index and the ids of its documents, in index order."""
+    """Lexical search over the words of all documents."""
 
     def __init__(self, index: LexicalIndex, ids: Sequence[str]) -> None:
+        """Join an index with the ids of its documents, in the index's order."""
         self._index = index
         self._ids = ids
 
     @classmethod
     def fit(cls, data: DataSet, config: BM25Config) -> Self:
-        """Index all documents of a data set in one pass."""
+        """Index all documents of a data set in one pass, with `tune` for every k1 and b."""
         ids: list[str] = []
 
         def contents() -> Iterator[str]:
@@ -55,10 +59,12 @@ class BM25:
         made = LexicalIndex.build_each(contents(), grid(config))
         if not config.tune:
             return cls(next(made), ids)
-        queries, answers = _dev(data)
+        queries, answers = _dev_queries(data)
         best, highest = None, -1.0
         for number, index in enumerate(made, 1):
-            figure = _reciprocal_rank(cls(index, ids).search(queries, DEPTH), answers)
+            hits = cls(index, ids).search(queries, DEPTH)
+            documents = [[hit.document_id for hit in found] for found in hits]
+            figure = mean_reciprocal_rank(documents, answers)
             show("tuning k1 and b", number, len(grid(config)), f"M@10 {figure:.3f}")
             if figure > highest:
                 best, highest = index, figure
@@ -85,7 +91,7 @@ class BM25:
 
 
 def grid(config: BM25Config) -> list[LexicalConfig]:
-    """The settings to choose from: the given ones first, then the grid with `tune`."""
+    """The settings to choose from: the given ones, then with `tune` the others of the grid."""
     given = LexicalConfig(**config.model_dump(exclude={"tune"}))
     if not config.tune:
         return [given]
@@ -93,25 +99,16 @@ def grid(config: BM25Config) -> list[LexicalConfig]:
     return [given, *(each for each in others if each != given)]
 
 
-def _dev(data: DataSet) -> tuple[list[str], list[set[str]]]:
-    """The queries of the dev split, and the documents that answer each."""
+def _dev_queries(data: DataSet) -> tuple[list[str], list[set[str]]]:
+    """The texts of the dev split's queries, and the ids of the relevant documents of each."""
     if "dev" not in data.splits:
         raise DataError(
             f"{data.name}: bm25.tune needs judgments named dev; found {', '.join(data.splits)}. "
             "Make some with `tsgen split`, or set bm25.k1 and bm25.b."
         )
     judged = data.judgments("dev")
-    right = [{document for document, grade in row.items() if grade > 0} for row in judged.values()]
-    return [data.queries()[query].text for query in judged], right
-
-
-def _reciprocal_rank(found: Sequence[Sequence[Hit]], answers: Sequence[set[str]]) -> float:
-    """M@10."""
-    total = 0.0
-    for hits, right in zip(found, answers, strict=True):
-        ranks = (rank for rank, hit in enumerate(hits, 1) if hit.document_id in right)
-        total += 1 / next(ranks, float("inf"))
-    return total / max(len(found), 1)
+    relevant = [{id for id, grade in grades.items() if grade > 0} for grades in judged.values()]
+    return [data.queries()[query].text for query in judged], relevant
 
 
 def _fit(data: DataSet, config: BM25Config, _seed: int, folder: Path) -> None:
@@ -121,13 +118,11 @@ def _fit(data: DataSet, config: BM25Config, _seed: int, folder: Path) -> None:
 SYSTEMS.register(System("bm25", BM25Config, _fit, BM25.load, trains=True))
 
 
-# BM25 over nothing but the N terms of each document: what lexical matching makes of term sets.
-
-
 class BM25TermsConfig(StageConfig):
-    """The terms are those with the largest tf-idf, which needs no queries."""
+    """The settings of BM25 over term sets. Terms are chosen by tf-idf, which needs no queries."""
 
     n: int = 12
+    """Terms of each document."""
 
 
 def _fit_terms(data: DataSet, config: BM25TermsConfig, seed: int, folder: Path) -> None:

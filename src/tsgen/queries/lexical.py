@@ -31,9 +31,16 @@ class LexicalConfig(StageConfig):
     """How words are made from a text and how BM25 weighs them; the defaults are bm25s' own."""
 
     k1: float = Field(1.5, ge=0)
+    """How slowly a word's repetition stops to count."""
+
     b: float = Field(0.75, ge=0, le=1)
-    stemmer: str = "english"  # a Snowball language, or none
+    """How much long documents are held back; 0: not at all."""
+
+    stemmer: str = "english"
+    """The language of the Snowball stemmer, such as `german`; `none`: words stay as they are."""
+
     stop_words: Literal["en", "none"] = "en"
+    """Which words are left out: the frequent ones of English, or none."""
 
     @field_validator("stemmer")
     @classmethod
@@ -94,7 +101,8 @@ class LexicalIndex:
 
     @classmethod
     def build_each(cls, texts: Iterable[str], configs: Sequence[LexicalConfig]) -> Iterator[Self]:
-        """An index for each of some settings that differ in k1 or b alone: the texts are read once."""
+        """Build an index for each of some settings that differ in k1 or b alone, reading the texts
+        once."""
         words = _WordIds(configs[0])
         documents = []
         for text in texts:
