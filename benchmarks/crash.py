@@ -31,7 +31,7 @@ from tsgen.corpus.load import load
 from tsgen.model.mini import Mini
 from tsgen.records import Document
 from tsgen.retrieve.build import index_config, index_documents
-from tsgen.retrieve.collection import Collection
+from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.engine_audit import audit_engine
 from tsgen.settings import MiniConfig
 
@@ -64,8 +64,8 @@ class Figures:
 def torment(folder: Path, kills: int, seed: int = 0, pause: float = 1.0) -> Figures:
     """Kill the processes that change an engine so many times, and check what is left."""
     rng, found = random.Random(seed), Figures()
-    with Collection.open(folder) as collection:
-        there = {document.id: document.text for document in collection.engine.documents}
+    with Engine.load(folder) as collection:
+        there = {document.id: document.text for document in collection.snapshot.documents}
     while found.kills < kills:
         stories = _round(folder, there, rng, pause)
         found.kills += len(stories)
@@ -116,7 +116,7 @@ def _said(ear: Connection) -> Iterator[dict[str, Any]]:
 def _change(folder: Path, number: int, own: Texts, seed: float, mouth: Connection) -> None:
     """Put, replace and remove documents until killed, saying so before and after."""
     rng = random.Random(seed)
-    collection = Collection.open(folder)
+    collection = Engine.load(folder)
     while True:
         removing = rng.random() < len(own) / KEPT / 2
         if removing:
@@ -127,7 +127,7 @@ def _change(folder: Path, number: int, own: Texts, seed: float, mouth: Connectio
         else:
             new = dict(_document(rng, number) for _ in range(rng.randint(1, 4)))
             _say(mouth, "put", new)
-            collection.put([Document(id, text) for id, text in new.items()])
+            collection.add([Document(id, text) for id, text in new.items()])
             own |= new
         _say(mouth, "done", {})
 
@@ -143,7 +143,7 @@ def _document(rng: random.Random, number: int) -> tuple[str, str]:
 def _compact(folder: Path, _number: int, _own: Texts, seed: float, mouth: Connection) -> None:
     """Compact again and again until killed."""
     rng = random.Random(seed)
-    collection = Collection.open(folder)
+    collection = Engine.load(folder)
     while True:
         _say(mouth, "compact", {})
         collection.compact()
@@ -157,8 +157,8 @@ def _say(mouth: Connection, what: str, documents: Mapping[str, str]) -> None:
 
 def _check(folder: Path, there: Texts, stories: list[list[dict[str, Any]]], found: Figures) -> None:
     """Compare the engine with what was acknowledged; `there` becomes what is there now."""
-    with Collection.open(folder) as collection:
-        now = {document.id: document.text for document in collection.engine.documents}
+    with Engine.load(folder) as collection:
+        now = {document.id: document.text for document in collection.snapshot.documents}
         found.problems += [] if len(now) == len(collection) else ["an id is there twice"]
     for story in stories:
         for said, after in zip(story, [*story[1:], None], strict=True):

@@ -10,8 +10,8 @@ from tsgen.retrieve.engine import Engine
 
 def main(engine: str, query: str) -> None:
     """Print what a prompt would be given as its context."""
-    with Engine.load(engine) as collection:
-        retriever = TsgenLangChainRetriever(source=collection, k=3)
+    with Engine.load(engine) as opened:
+        retriever = TsgenLangChainRetriever(engine=opened, k=3)
         context = retriever | RunnableLambda(
             lambda found: "\n".join(f"[{one.id}] {one.page_content}" for one in found)
         )

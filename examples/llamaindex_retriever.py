@@ -8,8 +8,8 @@ from tsgen.retrieve.engine import Engine
 
 def main(engine: str, query: str) -> None:
     """Print the nodes with their scores and terms."""
-    with Engine.load(engine) as collection:
-        for found in TsgenLlamaIndexRetriever(collection, k=3).retrieve(query):
+    with Engine.load(engine) as opened:
+        for found in TsgenLlamaIndexRetriever(opened, k=3).retrieve(query):
             print(f"{found.score:.2f} [{found.node.node_id}] {found.node.metadata['terms']}")
 
 

@@ -10,8 +10,8 @@ from tsgen.retrieve.engine import Engine
 
 def main(engine: str, *queries: str) -> None:
     """Print the best three documents of each query."""
-    with Engine.load(engine) as collection:
-        pipeline = TsgenPyTerrierRetriever(collection, k=10) % 3
+    with Engine.load(engine) as opened:
+        pipeline = TsgenPyTerrierRetriever(opened, k=10) % 3
         topics = pd.DataFrame({"qid": [f"q{i}" for i in range(len(queries))], "query": queries})
         print(pipeline(topics).to_string())
 

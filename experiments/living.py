@@ -32,6 +32,7 @@ from tsgen.records import Document, Judgments
 from tsgen.retrieve.bench import run_queries
 from tsgen.retrieve.build import index_config, index_documents
 from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.snapshot import Snapshot
 
 Figures = dict[str, Any]
 PREFIX = "added/"  # of the added documents' ids, which may be those of others in DATA
@@ -75,7 +76,7 @@ def _measure(options: Namespace, work: Path) -> Figures:
     shutil.copytree(work / "before", work / "changed")
     with Engine.load(work / "changed") as collection:
         figures = _change(collection, removed, added, options.together)
-        engine = collection.engine
+        engine = collection.snapshot
         figures["removed documents found again"] = _found_again(engine, data, removed)
         figures["changed"] = _recall(engine, asked, "changed")
         stay = _staying(data, removed, options.limit)
@@ -146,27 +147,27 @@ def _written(path: Path, documents: Iterable[Document]) -> DataSet:
 def _change(
     collection: Engine, removed: Sequence[str], added: Sequence[Document], together: int
 ) -> Figures:
-    collection.put(added[:1])  # so that the weights are read before the clock starts
+    collection.add(added[:1])  # so that the weights are read before the clock starts
     figures: Figures = {"documents": len(collection) - 1}
     start = time.perf_counter()
     collection.remove(removed)
     figures["seconds to remove all"] = time.perf_counter() - start
     start = time.perf_counter()
-    put_all(collection, added[1:], together)
+    collection.add(added[1:], together)
     figures["seconds for each added document"] = (time.perf_counter() - start) / (len(added) - 1)
     start = time.perf_counter()
-    _ = collection.engine
+    _ = collection.snapshot
     figures["seconds until a search sees them"] = time.perf_counter() - start
     start = time.perf_counter()
-    collection.put(added[-1:])
+    collection.add(added[-1:])
     figures["seconds for one document alone"] = time.perf_counter() - start
     start = time.perf_counter()
-    _ = collection.engine
+    _ = collection.snapshot
     figures["seconds until a search sees it"] = time.perf_counter() - start
     return figures | {"removed": len(removed), "added": len(added)}
 
 
-def _found_again(engine: Engine, data: DataSet, removed: Sequence[str]) -> int:
+def _found_again(engine: Engine | Snapshot, data: DataSet, removed: Sequence[str]) -> int:
     """Of the removed documents those that their own test queries, or anything, still finds."""
     gone, queries = set(removed), data.queries()
     asked = [q for q, grades in data.judgments("test").items() if gone & grades.keys()]
@@ -175,7 +176,9 @@ def _found_again(engine: Engine, data: DataSet, removed: Sequence[str]) -> int:
     return len(gone & found) + len(gone & set(engine.generator.sets.documents))
 
 
-def _recall(engine: Engine, asked: tuple[dict[str, str], Judgments], what: str) -> dict[str, float]:
+def _recall(
+    engine: Engine | Snapshot, asked: tuple[dict[str, str], Judgments], what: str
+) -> dict[str, float]:
     """R@1 and R@10: the share of a query's relevant documents among the best, on average."""
     texts, judged = asked
     best = {1: 0.0, 10: 0.0}

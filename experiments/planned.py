@@ -25,6 +25,7 @@ from tsgen.evaluate.tables import Column, Row, Table
 from tsgen.progress import show
 from tsgen.records import Judgments, Run
 from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.snapshot import Snapshot
 from tsgen.settings import DecodeConfig
 
 POOLS, BEAMS = (50, 100, 200), (5, 10, 20)
@@ -122,9 +123,9 @@ def _name(pool: int, beam: int) -> str:
     return f"pool {pool}, beam {beam}"
 
 
-def _with(engine: Engine, decode: DecodeConfig) -> Engine:
+def _with(engine: Engine, decode: DecodeConfig) -> Snapshot:
     config = engine.config.model_copy(update={"decode": decode})
-    return Engine(engine.generator, config, engine.documents)
+    return Snapshot(engine.generator, config, engine.documents)
 
 
 def _options(arguments: list[str] | None) -> Namespace:

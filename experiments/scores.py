@@ -67,7 +67,7 @@ def parts_of(engine: Engine, data: DataSet, limit: int) -> list[Parts]:
     judged, queries = some_judged(data, "dev", limit), data.queries()
     numbers = engine.generator.sets.document_numbers()
     right = [{numbers[d] for d, grade in grades.items() if grade > 0} for grades in judged.values()]
-    texts = [engine.read(queries[id].text) for id in judged]
+    texts = [engine.correct_query(queries[id].text) for id in judged]
     found: list[Parts] = []
     for start in range(0, len(texts), BATCH):
         show("queries", start, len(texts))

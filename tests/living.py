@@ -17,8 +17,8 @@ from tsgen.model.generator import Generator
 from tsgen.model.mini import Mini
 from tsgen.records import Document, Hit
 from tsgen.retrieve.build import index_config, index_documents
-from tsgen.retrieve.collection import Collection
 from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.snapshot import Snapshot
 from tsgen.settings import MiniConfig
 
 PLANTS = "fern moss oak elm ash yew fir box ivy hop".split()
@@ -74,13 +74,14 @@ def copied(engine: Path, to: Path) -> Path:
     return Path(shutil.copytree(engine, to))
 
 
-def rebuilt(collection: Collection) -> Engine:
+def rebuilt(collection: Engine) -> Snapshot:
     """A fresh engine with the same documents and term sets: its model is read from disk, and all
     it derives from the sets is made anew."""
-    now = collection.engine
+    now = collection.snapshot
     sets = TermSets.of(now.generator.sets.term_set(i) for i in range(len(collection)))
     model = collection.folder / "model"
-    return Engine(Generator.load_with_terms(model, sets, now.config.model), now.config, now.documents)
+    generator = Generator.load_with_terms(model, sets, now.config.model)
+    return Snapshot(generator, now.config, now.documents)
 
 
 def rounded(found: Iterable[Iterable[Hit]]) -> list[list[tuple[object, ...]]]:

@@ -4,10 +4,11 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from openeds.abc import Iterator
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 NO_BROWSER = (
@@ -45,13 +46,13 @@ def served(engine: Path) -> Iterator[str]:
     """The address of a server with this engine."""
     import uvicorn
 
-    from tsgen.retrieve.collection import Collection
+    from tsgen.retrieve.engine import Engine
     from tsgen.serve.app import create_app
     from tsgen.terms.words import Splitter
 
-    with socket.socket() as listening, Collection.open(engine) as collection:
+    with socket.socket() as listening, Engine.load(engine) as opened:
         listening.bind(("127.0.0.1", 0))
-        app = create_app(collection, Splitter(collection.config.terms.words))
+        app = create_app(opened, Splitter(opened.config.terms.words))
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()

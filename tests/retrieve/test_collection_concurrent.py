@@ -15,7 +15,7 @@ from living import DOCUMENTS, rebuilt, rounded
 from tsgen.errors import ArtifactError
 from tsgen.records import Document
 from tsgen.retrieve import storage as database
-from tsgen.retrieve.collection import Collection
+from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.storage import Store
 
 ALWAYS = {document.id for document in DOCUMENTS}
@@ -29,10 +29,10 @@ def batch(number: int) -> list[Document]:
 def test_readers_see_whole_changes_only(folder: Path) -> None:
     done, seen = Event(), [0]
 
-    def read(collection: Collection) -> int:
+    def read(collection: Engine) -> int:
         searches = 0
         while not (done.is_set() and searches):
-            engine = collection.engine
+            engine = collection.snapshot
             (hits,) = engine.search(["moss"], k=100)
             there = set(engine.generator.sets.documents)
             assert hits
@@ -44,11 +44,11 @@ def test_readers_see_whole_changes_only(folder: Path) -> None:
             searches += 1
         return searches
 
-    with Collection.open(folder) as collection, ThreadPoolExecutor(3) as threads:
+    with Engine.load(folder) as collection, ThreadPoolExecutor(3) as threads:
         readers = [threads.submit(read, collection) for _ in range(3)]
         try:
             for number in range(8):
-                collection.put(batch(number))
+                collection.add(batch(number))
                 if number % 3 == 1:
                     collection.compact()
                 while max(seen) < BATCH * number and not any(one.done() for one in readers):
@@ -61,15 +61,15 @@ def test_readers_see_whole_changes_only(folder: Path) -> None:
 
 
 def test_writers_in_threads_wait_for_one_another(folder: Path) -> None:
-    with Collection.open(folder) as collection, ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda number: collection.put(batch(number)), range(6)))
+    with Engine.load(folder) as collection, ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda number: collection.add(batch(number)), range(6)))
         assert len(collection) == len(ALWAYS) + 6 * BATCH
 
 
 def put_some(folder: Path, number: int) -> None:
-    with Collection.open(folder) as collection:
+    with Engine.load(folder) as collection:
         for i in range(3):
-            collection.put(batch(10 * number + i))
+            collection.add(batch(10 * number + i))
         if number == 1:
             collection.compact()
 
@@ -82,19 +82,19 @@ def test_writers_in_processes(folder: Path) -> None:
     for process in running:
         process.join()
     assert [process.exitcode for process in running] == [0, 0, 0]
-    with Collection.open(folder) as collection:
+    with Engine.load(folder) as collection:
         assert len(collection) == len(ALWAYS) + 9 * BATCH
 
 
 def test_a_writer_that_waited_too_long(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "PATIENCE", 0.05)
-    with Collection.open(folder) as collection:
-        collection.put(batch(0))
+    with Engine.load(folder) as collection:
+        collection.add(batch(0))
         other = Store.create(folder)
         with other.writing(), pytest.raises(ArtifactError, match=r"locked.*another process"):
-            collection.put(batch(1))
+            collection.add(batch(1))
         other.close()
-        collection.put(batch(2))
+        collection.add(batch(2))
         assert len(collection) == len(ALWAYS) + 2 * BATCH
 
 

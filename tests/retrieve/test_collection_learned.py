@@ -20,12 +20,12 @@ def test_a_trained_weigher_weighs_what_is_added(tmp_path: Path) -> None:
     engine = tmp_path / "engine"
     fit_engine(data, engine_config(tables), engine, cache=tmp_path / "cache")
     with Engine.load(engine) as collection:
-        (known,) = [one for one in collection.engine.documents if one.id == "d0"]
+        (known,) = [one for one in collection.snapshot.documents if one.id == "d0"]
         before = collection.generator.sets.term_set(0)
         collection.remove(["d0"])
-        collection.put([Document("new", known.text, known.title), Document("words", "kale chard")])
+        collection.add([Document("new", known.text, known.title), Document("words", "kale chard")])
         sets = collection.generator.sets
-        new, other = (sets.term_set(collection.engine.number(id)) for id in ("new", "words"))
+        new, other = (sets.term_set(collection.snapshot.number(id)) for id in ("new", "words"))
         assert new.terms == before.terms  # weighed as at the start
         assert set(other.terms) == {"kale", "chard"}
         collection.compact()

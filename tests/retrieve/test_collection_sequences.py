@@ -13,7 +13,8 @@ from living import DOCUMENTS, PLANTS, copied, rebuilt, rounded, write_engine
 from tsgen.docids.term_set import ARRAYS, TermSets
 from tsgen.errors import DataError
 from tsgen.records import Document
-from tsgen.retrieve.collection import Changed, Collection
+from tsgen.retrieve.collection import Changed
+from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.engine_audit import audit_engine
 from tsgen.terms.words import Splitter
 
@@ -41,20 +42,18 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_like_an_engine_freshly_built(engine: Path, steps: list[tuple[str, Any]]) -> None:
     expected = {document.id: document for document in DOCUMENTS}
     with TemporaryDirectory() as work:
-        collection = Collection.open(copied(engine, Path(work) / "engine"))
+        collection = Engine.load(copied(engine, Path(work) / "engine"))
         for what, value in steps:
             collection = perform(collection, expected, what, value)
         check(collection, expected)
         collection.close()
 
 
-def perform(
-    collection: Collection, expected: dict[str, Document], what: str, value: Any
-) -> Collection:
+def perform(collection: Engine, expected: dict[str, Document], what: str, value: Any) -> Engine:
     if what == "put":
         documents = [Document(id, text, "", {"words": text}) for id, text in value.items()]
         there = expected.keys() & value.keys()
-        assert collection.put(documents) == Changed(len(value) - len(there), len(there))
+        assert collection.add(documents) == Changed(len(value) - len(there), len(there))
         expected |= {document.id: document for document in documents}
     elif what == "remove" and expected.keys() >= set(value):
         assert collection.remove(value) == len(value)
@@ -67,14 +66,14 @@ def perform(
         collection.compact()
     elif what == "open again":
         collection.close()
-        return Collection.open(collection.folder)
+        return Engine.load(collection.folder)
     else:
         collection.search(QUERIES[:1])
     return collection
 
 
-def check(collection: Collection, expected: dict[str, Document]) -> None:
-    now = collection.engine
+def check(collection: Engine, expected: dict[str, Document]) -> None:
+    now = collection.snapshot
     assert {document.id: document for document in now.documents} == expected
     assert all(one.metadata == expected[one.id].metadata for one in now.documents)
     assert len(collection) == len(expected)
@@ -97,9 +96,9 @@ def same_arrays(sets: TermSets) -> None:
         assert getattr(sets, name).tolist() == getattr(fresh, name).tolist()
 
 
-def unique(collection: Collection) -> None:
+def unique(collection: Engine) -> None:
     """Only documents with the same words have the same set."""
-    splitter, engine = Splitter(), collection.engine
+    splitter, engine = Splitter(), collection.snapshot
     rows = []
     for number, document in enumerate(engine.documents):
         words = frozenset(map(splitter.key, splitter.spellings(document.contents)))

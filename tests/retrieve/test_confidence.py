@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 from small_engine import QUERY, write_small_engine
 from tsgen.errors import ArtifactError, ConfigError
 from tsgen.records import Hit, Reason
-from tsgen.retrieve.collection import Collection
 from tsgen.retrieve.confidence import (
     FARTHEST,
     FEATURES,
@@ -102,7 +101,7 @@ def test_engines_keep_it(engine: Path, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
     opened.save(tmp_path / "copy")
     assert Engine.load(tmp_path / "copy").search([QUERY], k=1) == [hits]
-    with Collection.open(engine) as collection:
+    with Engine.load(engine) as collection:
         assert collection.search([QUERY], k=1, min_confidence=0.0) == [hits]
 
 

@@ -8,8 +8,8 @@ from tsgen.config import read_settings
 from tsgen.corpus.load import load
 from tsgen.decode.log_probs import log_likelihoods
 from tsgen.errors import DataError
-from tsgen.retrieve.build import fit_engine
-from tsgen.retrieve.engine import Engine, engine_config
+from tsgen.retrieve.build import engine_config, fit_engine
+from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.explain import explain
 
 QUERIES = ["what is sour rice", "rice", "with jam and fish"]

@@ -6,7 +6,6 @@ import pytest
 
 from small_engine import QUERY, write_small_engine
 from tsgen.records import Document
-from tsgen.retrieve.collection import Collection
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.explain import explain, trace, why
 
@@ -21,7 +20,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_misspelt_query_is_answered_as_the_right_one(small: Path) -> None:
     engine = Engine.load(small)
-    assert engine.read(MISSPELT) == QUERY
+    assert engine.correct_query(MISSPELT) == QUERY
     assert engine.search([MISSPELT]) == engine.search([QUERY])
     assert trace(engine, MISSPELT) == trace(engine, QUERY)
     assert why(engine, MISSPELT, DOCUMENT) == why(engine, QUERY, DOCUMENT)
@@ -29,31 +28,31 @@ def test_a_misspelt_query_is_answered_as_the_right_one(small: Path) -> None:
 
 
 def test_only_if_it_is_told_to(tmp_path: Path) -> None:
-    assert Engine.load(write_small_engine(tmp_path / "engine")).read(MISSPELT) == MISSPELT
+    assert Engine.load(write_small_engine(tmp_path / "engine")).correct_query(MISSPELT) == MISSPELT
 
 
 def test_words_that_the_tokenizer_has_whole_are_not_misspelt(small: Path) -> None:
     engine = Engine.load(small)
     assert engine.documents.lexicon.nearest("leavest") == "leaves"
-    assert engine.read("leavest") == "leaves"
+    assert engine.correct_query("leavest") == "leaves"
     other = Engine.load(small)
     other.generator.backbone.tokenizer.add_tokens(["leavest"])
-    assert other.read("leavest") == "leavest"
+    assert other.correct_query("leavest") == "leavest"
 
 
 def test_terms_of_documents_that_were_added_are_known(folder: Path) -> None:
-    with Collection.open(folder) as collection:
-        assert collection.read("marmalate") == "marmalate"
-        collection.put([Document("new", "marmalade", "marmalade")])
-        assert collection.read("marmalate") == "marmalade"
+    with Engine.load(folder) as collection:
+        assert collection.correct_query("marmalate") == "marmalate"
+        collection.add([Document("new", "marmalade", "marmalade")])
+        assert collection.correct_query("marmalate") == "marmalade"
 
 
 def test_compaction_does_not_change_how_a_query_is_read(folder: Path) -> None:
-    with Collection.open(folder) as collection:
+    with Engine.load(folder) as collection:
         rest = "with many words more than it has terms, and rhubarb"
-        collection.put([Document("new", f"marmalade marmalade {rest}", "marmalade")])
+        collection.add([Document("new", f"marmalade marmalade {rest}", "marmalade")])
         collection.remove(["d0"])
         asked = ["marmalate", "rhubabr", "hil", "hilll", "ferns"]
-        before = [collection.read(query) for query in asked]
+        before = [collection.correct_query(query) for query in asked]
         collection.compact()
-        assert [collection.read(query) for query in asked] == before
+        assert [collection.correct_query(query) for query in asked] == before

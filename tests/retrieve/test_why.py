@@ -7,7 +7,6 @@ import pytest
 from small_engine import QUERY, TEXTS, term_set, write_small_engine
 from tsgen.errors import DataError
 from tsgen.records import Document
-from tsgen.retrieve.collection import Collection
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.explain import shortened, smallest_beam, trace, why
 
@@ -22,7 +21,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
 def test_the_trace_is_of_the_engines_own_search(engine: Engine) -> None:
     for beam in (1, 3, None):
         found = trace(engine, QUERY, 5, beam)
-        assert list(found.hits) == engine.search([QUERY], 5, beam)[0]
+        assert list(found.hits) == engine.search([QUERY], 5, beam=beam)[0]
         assert (found.beam, found.documents) == (beam or 4, len(TEXTS))
         for hit, path in zip(found.hits, found.paths, strict=True):
             places = [step.hypotheses[i] for step, i in zip(found.steps, path, strict=False)]
@@ -52,7 +51,7 @@ def test_every_document_is_found_or_has_a_beam_that_keeps_it(engine: Engine) -> 
     lost = 0
     for document in TEXTS:
         found = why(engine, QUERY, document, 5, beam=1)
-        answer = [hit.document_id for hit in engine.search([QUERY], 1000, 1)[0]]
+        answer = [hit.document_id for hit in engine.search([QUERY], 1000, beam=1)[0]]
         assert found.rank == (answer.index(document) + 1 if document in answer else None)
         assert found.found == (document in answer[:5])
         assert sorted(found.terms) == sorted(term_set(document).terms)
@@ -63,7 +62,7 @@ def test_every_document_is_found_or_has_a_beam_that_keeps_it(engine: Engine) -> 
         assert found.fall.step == len(found.standings) + 1
         assert set(found.fall.terms) <= set(found.terms)
         wide, half = (
-            [hit.document_id for hit in engine.search([QUERY], 1000, beam)[0]]
+            [hit.document_id for hit in engine.search([QUERY], 1000, beam=beam)[0]]
             for beam in (found.needed_beam, max(1, found.needed_beam // 2))
         )
         assert wide.index(document) + 1 == found.rank_then
@@ -95,7 +94,7 @@ def test_unknown_document(engine: Engine) -> None:
 
 
 def test_over_a_collection(tmp_path: Path) -> None:
-    with Collection.open(write_small_engine(tmp_path / "engine")) as collection:
+    with Engine.load(write_small_engine(tmp_path / "engine")) as collection:
         assert list(trace(collection, QUERY, 3).hits) == collection.search([QUERY], 3)[0]
         collection.remove(["bread/rye.md"])
         with pytest.raises(DataError, match="no such document"):

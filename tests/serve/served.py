@@ -35,6 +35,7 @@ class Foods:
         self,
         queries: Sequence[str],
         k: int = 10,
+        *,
         beam: int | None = None,
         where: str | None = None,
         min_confidence: float | None = None,
@@ -52,7 +53,7 @@ class Foods:
         reason = Reason(("rice",), (-0.5,), (2,))
         return [Hit(document.id, -float(i), reason) for i, document in enumerate(found)]
 
-    def read(self, query: str) -> str:
+    def correct_query(self, query: str) -> str:
         return query.replace("braed", "bread")
 
     def document(self, document_id: str) -> Document:
@@ -60,7 +61,7 @@ class Foods:
             raise DataError(f"{document_id!r}: no such document")
         return self.documents[document_id]
 
-    def put(self, documents: Sequence[Document]) -> Changed:
+    def add(self, documents: Sequence[Document]) -> Changed:
         self.may_go_on.wait(20)
         added = sum(document.id not in self.documents for document in documents)
         self.documents |= {document.id: document for document in documents}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from tsgen.records import Hit
-from tsgen.serve.http_errors import Refused
+from tsgen.serve.http_errors import HttpError
 from tsgen.serve.worker import Ask, ModelThread
 
 TEN, TWENTY = Ask(10), Ask(20)
@@ -87,7 +87,7 @@ def test_who_has_gone_is_not_searched_for(model: Model) -> None:
 def test_all_queries_of_a_request_or_none(model: Model) -> None:
     thread = busy_thread(model, most=3)
     thread.search(["a", "b"], TEN)
-    with pytest.raises(Refused, match="found 3 queries waiting"):
+    with pytest.raises(HttpError, match="found 3 queries waiting"):
         thread.search(["c", "d"], TEN)
     thread.search(["e"], TEN)
     model.may_go_on.set()
@@ -100,5 +100,5 @@ def test_after_the_end_nothing_is_taken(model: Model) -> None:
     thread = busy_thread(model)
     thread.close()
     assert not thread.alive()
-    with pytest.raises(Refused):
+    with pytest.raises(HttpError):
         thread.search(["late"], TEN)

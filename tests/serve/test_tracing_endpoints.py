@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from small_engine import QUERY, TEXTS, write_small_engine
-from tsgen.retrieve.collection import Collection
+from tsgen.retrieve.engine import Engine
 from tsgen.serve.app import create_app
 from tsgen.serve.limits import Limits
 from tsgen.serve.schemas import TraceAnswer, WhyAnswer
@@ -15,7 +15,7 @@ from tsgen.serve.schemas import TraceAnswer, WhyAnswer
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = write_small_engine(tmp_path_factory.mktemp("serve") / "engine")
-    with Collection.open(folder) as collection:
+    with Engine.load(folder) as collection:
         app = create_app(collection, limits=Limits(beam=20, query=40))
         with TestClient(app) as client:
             yield client

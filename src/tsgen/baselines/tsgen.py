@@ -8,8 +8,8 @@ from pydantic import Field
 from tsgen.config import StageConfig, preset
 from tsgen.corpus.dataset import DataSet
 from tsgen.model.shipped import tsgen_mini, weights_hash
-from tsgen.retrieve.build import index_config, make_engine, make_index
-from tsgen.retrieve.engine import KIND, Engine, engine_config
+from tsgen.retrieve.build import engine_config, index_config, make_engine, make_index
+from tsgen.retrieve.engine import KIND, Engine
 from tsgen.retrieve.systems import SYSTEMS, System
 from tsgen.settings import EngineConfig, weigher_hash
 

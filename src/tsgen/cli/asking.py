@@ -43,7 +43,7 @@ def search(
     queries = [line.strip() for line in sys.stdin] if query == "-" else [query]
     queries = [text for text in queries if text]
     opened = Engine.load(engine)
-    hits_of = opened.search(queries, k, beam, where, min_confidence)
+    hits_of = opened.search(queries, k, beam=beam, where=where, min_confidence=min_confidence)
     found = list(zip(queries, hits_of, strict=True))
     for text, hits in found:
         results_console(json).print(hits_view(opened, text, hits, explain))
@@ -51,7 +51,7 @@ def search(
     shown = []
     for text, hits in found:
         answers = ((hit, opened.document(hit.document_id)) for hit in hits)
-        shown.append(hits_json(text, opened.read(text), answers, splitter))
+        shown.append(hits_json(text, opened.correct_query(text), answers, splitter))
     write_json(json, shown)
 
 

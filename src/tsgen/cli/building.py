@@ -59,8 +59,7 @@ def fit(
     from tsgen.corpus.load import load
     from tsgen.evaluate.figures import evaluate_source
     from tsgen.evaluate.tables import to_json
-    from tsgen.retrieve.build import fit_engine
-    from tsgen.retrieve.engine import engine_config
+    from tsgen.retrieve.build import engine_config, fit_engine
     from tsgen.retrieve.systems import check_tables
     from tsgen.training_loop import require_tensorboard
 

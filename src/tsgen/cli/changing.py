@@ -18,12 +18,7 @@ from tsgen.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from tsgen.retrieve.collection import Collection
-
-# What a change did to a collection, for a reader.
-
-
-# `tsgen add`: documents into an engine that is already there.
+    from tsgen.retrieve.engine import Engine
 
 
 def add(
@@ -39,12 +34,7 @@ def add(
 
     Example: `tsgen add runs/engine new.jsonl`
     """
-    pass
-
-    put_documents(engine, data, skip_bad, json)
-
-
-# `tsgen update`: new versions of documents that an engine has.
+    _change(engine, data, skip_bad, json)
 
 
 def update(
@@ -59,12 +49,7 @@ def update(
 
     Example: `tsgen update runs/engine corrected.jsonl`
     """
-    pass
-
-    put_documents(engine, data, skip_bad, json, known_only=True)
-
-
-# `tsgen remove`: documents out of an engine.
+    _change(engine, data, skip_bad, json, known_only=True)
 
 
 def remove(
@@ -81,12 +66,11 @@ def remove(
 
     Example: `tsgen remove runs/engine doc42 doc43`
     """
-    pass
-    from tsgen.retrieve.collection import Collection
+    from tsgen.retrieve.engine import Engine
 
     wanted = [line.strip() for line in sys.stdin if line.strip()] if ids == ["-"] else ids
-    with Collection.open(engine) as collection:
-        report_change(json, collection, removed=collection.remove(wanted))
+    with Engine.load(engine) as opened:
+        _report(json, opened, removed=opened.remove(wanted))
 
 
 def compact(engine: EngineArgument, json: JsonOption = None) -> None:
@@ -96,40 +80,36 @@ def compact(engine: EngineArgument, json: JsonOption = None) -> None:
 
     Example: `tsgen compact runs/engine`
     """
-    pass
-    from tsgen.retrieve.collection import Collection
+    from tsgen.retrieve.engine import Engine
 
-    with Collection.open(engine) as collection, progress():
-        collection.compact()
-        report_change(json, collection)
+    with Engine.load(engine) as opened, progress():
+        opened.compact()
+        _report(json, opened)
 
 
-def put_documents(
+def _change(
     engine: Path, data: str, skip_bad: bool, json: str | None, known_only: bool = False
 ) -> None:
-    """Put the documents of a data set into an engine, with `known_only` none but new versions of
-    those it has, and say what changed."""
+    """Add or update the documents of a data set, and say what changed."""
     from tsgen.corpus.load import load
-    from tsgen.retrieve.collection import Collection, put_all, require_known
+    from tsgen.retrieve.engine import Engine
 
     source = load(data, skip_bad=skip_bad)
-    with Collection.open(engine) as collection, progress():
-        if known_only:
-            require_known(collection, (document.id for document in source.documents()))
-        changed = put_all(collection, source.documents())
-        report_change(json, collection, added=changed.added, updated=changed.updated)
+    with Engine.load(engine) as opened, progress():
+        changed = opened.update(source) if known_only else opened.add(source)
+        _report(json, opened, added=changed.added, updated=changed.updated)
     if skip_bad:
         console.print(source.problems.summary())
 
 
-def report_change(json: str | None, collection: "Collection", **counts: int) -> None:
+def _report(json: str | None, engine: "Engine", **counts: int) -> None:
     """Print how many documents were added, updated or removed, and how many there are."""
-    size, terms = len(collection), len(collection.generator.sets.vocabulary)
+    size, terms = len(engine), len(engine.generator.sets.vocabulary)
     done = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
     results_console(json).print(
-        f"{done or 'nothing changed'}: {size:,} documents, {terms:,} terms in {collection.folder}"
+        f"{done or 'nothing changed'}: {size:,} documents, {terms:,} terms in {engine.folder}"
     )
-    figures = {"engine": str(collection.folder), **counts, "documents": size, "vocabulary": terms}
+    figures = {"engine": str(engine.folder), **counts, "documents": size, "vocabulary": terms}
     write_json(json, figures)
 
 

@@ -6,8 +6,6 @@ import typer
 
 from tsgen.cli.common import EngineArgument
 
-# `tsgen serve`: an engine over HTTP.
-
 
 def serve(
     engine: EngineArgument,
@@ -44,9 +42,7 @@ def serve(
     serve(engine, host, port, token, limits)
 
 
-def mcp(
-    engine: EngineArgument,
-) -> None:
+def mcp(engine: EngineArgument) -> None:
     """Serve an engine over the Model Context Protocol, on standard input and output.
 
     The tools: search_documents, read_document, why_document.
@@ -54,10 +50,10 @@ def mcp(
     Example: `tsgen mcp runs/engine`, as the command of a server in a client's settings.
     """
     from tsgen.integrations.mcp import mcp_server
-    from tsgen.retrieve.collection import Collection
+    from tsgen.retrieve.engine import Engine
 
-    with Collection.open(engine) as collection:
-        mcp_server(collection).run("stdio")
+    with Engine.load(engine) as opened:
+        mcp_server(opened).run("stdio")
 
 
 VERBS = (serve, mcp)

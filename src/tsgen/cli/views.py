@@ -32,7 +32,7 @@ SHOWN = 12  # terms of a permutation; --explain and --json have all
 def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) -> Group:
     """All hits of a query; `explain` adds log p of each term and |Y| after it."""
     splitter = Splitter(engine.config.terms.words)
-    read_as = engine.read(query)
+    read_as = engine.correct_query(query)
     keys = query_keys(read_as, splitter)
     lines: list[Any] = [Text(query, style="bold")]
     if read_as != query:

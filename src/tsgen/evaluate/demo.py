@@ -11,8 +11,8 @@ from tsgen.corpus.dataset import DataSet
 from tsgen.corpus.stdlib import missing_names
 from tsgen.evaluate.compare import SystemComparison, compare
 from tsgen.records import Hit
-from tsgen.retrieve.build import fit_engine
-from tsgen.retrieve.engine import Engine, engine_config
+from tsgen.retrieve.build import engine_config, fit_engine
+from tsgen.retrieve.engine import Engine
 
 SPLIT = "test"
 SYSTEMS = ("bm25", "tsgen-mini", "tsgen")

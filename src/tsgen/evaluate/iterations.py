@@ -17,6 +17,7 @@ from tsgen.model.generator import Generator
 from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.build import trained_stages, training_stages
 from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.snapshot import Snapshot
 from tsgen.retrieve.systems import SYSTEMS
 from tsgen.train.iterate import MODEL
 from tsgen.training_loop import training_seconds
@@ -108,11 +109,11 @@ class _After:
     terms: Path
     iteration: Path
 
-    def engine(self) -> Engine:
+    def engine(self) -> Snapshot:
         """The engine with the generator of that iteration."""
         config, sets = self.last.config, TermSets.load(self.terms)
         generator = Generator.load(self.iteration / MODEL, sets, config.model)
-        return Engine(generator, config, self.last.documents)
+        return Snapshot(generator, config, self.last.documents)
 
 
 def _signed(value: float) -> str:

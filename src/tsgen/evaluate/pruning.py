@@ -56,13 +56,14 @@ class Scheme:
         return not isinstance(self.constraint, PostingsConstraint)
 
 
-def engine_schemes(engine: Engine, beam: int | None = None) -> list[Scheme]:
+def engine_schemes(source: Engine, beam: int | None = None) -> list[Scheme]:
     """The engine's term sets, and the same terms as a sequence, written by the same model."""
+    engine = source.snapshot
     generator, sets = engine.generator, engine.generator.sets
     constraint = generator.constraint
     both: dict[str, Constraint] = {SETS: constraint, SEQUENCE: constraint.in_order}
     shared = (_plain(engine.config.decode, beam), sets.documents, engine.number, sets.term,
-              engine.read)  # fmt: skip
+              engine.correct_query)  # fmt: skip
     return [Scheme(name, generator.backbone, each, *shared) for name, each in both.items()]
 
 

@@ -14,8 +14,8 @@ except ImportError:
 
 @component
 class TsgenHaystackRetriever:
-    """A component that searches an engine's folder; as all its settings are plain values, a pipeline
-    with it can be saved and loaded."""
+    """A component that searches an engine's folder; as all its settings are plain values, a
+    pipeline with it can be saved and loaded."""
 
     def __init__(self, engine: str, top_k: int = 10, beam: int | None = None) -> None:
         """The folder is opened when the pipeline warms up."""

@@ -1,4 +1,4 @@
-"""LangChain: `TsgenLangChainRetriever(source=collection).invoke("a question")`."""
+"""LangChain: `TsgenLangChainRetriever(engine=engine).invoke("a question")`."""
 
 from typing import Any
 

@@ -1,7 +1,8 @@
-"""LlamaIndex: `TsgenLlamaIndexRetriever(collection).retrieve("a question")`."""
+"""LlamaIndex: `TsgenLlamaIndexRetriever(engine).retrieve("a question")`."""
 
 from tsgen.errors import MissingExtraError
-from tsgen.integrations.searchable import Searched, answers, metadata
+from tsgen.integrations.searchable import answers, metadata
+from tsgen.retrieve.engine import Engine
 
 try:
     from llama_index.core.retrievers import BaseRetriever
@@ -14,7 +15,7 @@ class TsgenLlamaIndexRetriever(BaseRetriever):
     """Text nodes with their title and generated terms in the metadata."""
 
     def __init__(
-        self, source: Searched, k: int = 10, beam: int | None = None, where: str | None = None
+        self, engine: Engine, k: int = 10, beam: int | None = None, where: str | None = None
     ) -> None:
         """Search an engine for `k` documents; `where` filters by metadata."""
         self._engine, self._k, self._beam, self._where = engine, k, beam, where

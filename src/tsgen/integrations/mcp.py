@@ -4,7 +4,7 @@ from typing import Any
 
 from tsgen.errors import MissingExtraError
 from tsgen.integrations.searchable import answers, metadata
-from tsgen.retrieve.collection import Collection
+from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.explain import why
 
 try:
@@ -21,27 +21,27 @@ INSTRUCTIONS = (
 )
 
 
-def mcp_server(collection: Collection) -> MCPServer:
-    """Three tools: search, read a document, ask why a document was or was not found."""
+def mcp_server(engine: Engine) -> MCPServer:
+    """A server of three tools: search, read a document, say why a document was found or not."""
     server = MCPServer("tsgen", instructions=INSTRUCTIONS)
 
     @server.tool()
     def search_documents(query: str, k: int = 5, where: str | None = None) -> list[dict[str, Any]]:
         """The best documents for a question, at most 50; `where` filters by metadata, as in
         `year >= 2020`."""
-        found = answers(collection, query, max(1, min(k, MOST)), None, where)
+        found = answers(engine, query, max(1, min(k, MOST)), None, where)
         return [{"id": one.id, "text": one.text[:500], **metadata(hit, one)} for hit, one in found]
 
     @server.tool()
     def read_document(document_id: str) -> dict[str, Any]:
         """A document with its whole text."""
-        one = collection.document(document_id)
+        one = engine.document(document_id)
         return {"id": one.id, "title": one.title, "text": one.text, **dict(one.metadata)}
 
     @server.tool()
     def why_document(query: str, document_id: str) -> dict[str, Any]:
         """Whether a document is found for a question, and if not, where it was lost."""
-        found = why(collection, query, document_id, widest=WIDEST)
+        found = why(engine, query, document_id, widest=WIDEST)
         fall = found.fall
         return {
             "rank": found.rank,

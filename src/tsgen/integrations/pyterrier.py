@@ -1,9 +1,10 @@
-"""PyTerrier: `TsgenPyTerrierRetriever(collection) >> …`. No Java is started."""
+"""PyTerrier: `TsgenPyTerrierRetriever(engine) >> …`. No Java is started."""
 
 from typing import Any
 
 from tsgen.errors import MissingExtraError
-from tsgen.integrations.searchable import Searched
+from tsgen.records import Hit
+from tsgen.retrieve.engine import Engine
 
 try:
     import pandas as pd
@@ -17,7 +18,7 @@ class TsgenPyTerrierRetriever(pt.Transformer):
     words that led to each."""
 
     def __init__(
-        self, source: Searched, k: int = 100, beam: int | None = None, where: str | None = None
+        self, engine: Engine, k: int = 100, beam: int | None = None, where: str | None = None
     ) -> None:
         """Search an engine for `k` documents; `where` filters by metadata."""
         self._engine, self._k, self._beam, self._where = engine, k, beam, where
@@ -27,8 +28,9 @@ class TsgenPyTerrierRetriever(pt.Transformer):
         pt.validate.query_frame(inp, extra_columns=["query"])
         queries = inp.to_dict("records")
         texts = [row["query"] for row in queries]
-        options = {"beam": self._beam, "where": self._where}
-        found = self._engine.search(texts, self._k, **options) if texts else []
+        found: list[list[Hit]] = []
+        if texts:
+            found = self._engine.search(texts, self._k, beam=self._beam, where=self._where)
         rows: list[dict[str, Any]] = [
             {
                 **row,

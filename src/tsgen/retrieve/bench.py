@@ -24,7 +24,7 @@ from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.progress import show
 from tsgen.records import Hit, Query, Run
-from tsgen.retrieve.systems import Retriever, System
+from tsgen.retrieve.systems import Searcher, System
 from tsgen.version import __version__
 
 # Running a retriever over many queries, in pieces that can be watched, kept and gone on from.
@@ -42,7 +42,7 @@ def _unwatched(_done: int) -> None:
 
 
 def run_queries(
-    retriever: Retriever,
+    retriever: Searcher,
     queries: Mapping[str, Query] | Iterable[Query],
     k: int,
     progress: Progress = _unwatched,
@@ -57,7 +57,7 @@ def run_queries(
 
 
 def keep_run(
-    retriever: Retriever,
+    retriever: Searcher,
     queries: Mapping[str, Query] | Iterable[Query],
     k: int,
     folder: Path,
@@ -123,7 +123,7 @@ class Bench:
             )
         return self.search(each.name, key, lambda: each.load(fitted))
 
-    def search(self, name: str, key: str, load: Callable[[], Retriever]) -> Run:
+    def search(self, name: str, key: str, load: Callable[[], Searcher]) -> Run:
         """The hits of a retriever with this key for all queries, loaded only to search."""
 
         def search(folder: Path) -> None:

@@ -1,19 +1,24 @@
-"""From documents to an engine without training: terms → a pre-trained generator with these terms as
-its symbols → one folder.
+"""From documents to an engine: `index` without training, `fit` with it.
 
-The term sets are a stage in the cache, shared with `fit_engine`. What is done is not done again,
-and what was interrupted goes on.
+`index`: terms → a pre-trained generator that has these terms as its symbols → one folder.
+`fit`: terms → queries → training, iteration by iteration → one folder.
+
+Term sets, queries and iterations are stages in the cache, so that engines share what they have in
+common, what is done is not done again, and what was interrupted goes on.
 """
 
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from tempfile import mkdtemp
+from typing import Any, TypeAlias
+from weakref import finalize
 
-import orjson
-
-from tsgen.artifact import hash_file, hash_strings, stage
+from tsgen.artifact import stage
+from tsgen.config import merged
+from tsgen.config import preset as preset_tables
 from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs, watched_documents
+from tsgen.corpus.in_memory import Documents, Grades, data_set_of
 from tsgen.docids.assign import (
     KEPT,
     keep_weights,
@@ -24,23 +29,24 @@ from tsgen.docids.assign import (
 )
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
+from tsgen.model.backbone import backbone_version
 from tsgen.model.generator import Generator, require_backbone
-from tsgen.model.mini import CONFIG_FILE, ENCODER_FOLDER, WEIGHTS_FILE
-from tsgen.model.shipped import tsgen_mini
+from tsgen.model.shipped import generator_hash, require_generator, saved_settings
 from tsgen.progress import show
-from tsgen.retrieve.engine import KIND, search_config, write_engine
+from tsgen.retrieve.engine import KIND, Engine, write_engine
+from tsgen.retrieve.systems import check_tables
 from tsgen.settings import (
-    MINI_FLAT,
     DecodeConfig,
     EngineConfig,
     GeneratorConfig,
     IndexConfig,
     LearnedConfig,
-    MiniConfig,
     ModelConfig,
     PairsConfig,
+    SearchConfig,
+    TrainConfig,
 )
-from tsgen.synthetic.writing import QUERIES, make_queries
+from tsgen.synthetic.writing import QUERIES, make_queries, queries_config, wants_queries
 from tsgen.terms.weigher_training import KIND as LEARNED
 from tsgen.terms.weigher_training import trained_weigher
 from tsgen.terms.weights import TERM_WEIGHTS
@@ -48,10 +54,124 @@ from tsgen.terms.words import Splitter
 from tsgen.train.iterate import MODEL, files_read, train_generator
 from tsgen.training_loop import CURVE
 
-# From a data set to an engine: terms → queries → training, iteration by iteration → one folder.
-#
-# Term sets and iterations are stages in the cache, so that engines share what they have in common,
-# what is done is not done again, and what was interrupted goes on.
+Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Settings by section, such as {"terms": {"n": 12}, "decode": {"beam": 50}}."""
+
+
+def index(
+    documents: Documents,
+    *,
+    out: Path | str | None = None,
+    model: Path | str | None = None,
+    preset: str | None = "mini",
+    settings: Tables | None = None,
+    cache: Path | str | None = None,
+) -> Engine:
+    """Make documents searchable at once: choose their terms and give them to a trained generator.
+
+    Args:
+        documents: A list of texts, of dicts or of Documents, a DataFrame, an iterator, a data set,
+            or a path or name that `tsgen.load` takes, such as a folder of Markdown files.
+        out: The folder of the engine, by default a temporary one that lives as long as the engine.
+            An engine that is there, made from the same inputs, is opened as it is.
+        model: The folder of the generator, if not tsgen-mini: what `tsgen.pretrain` wrote.
+        preset: The settings to start from; None for the defaults.
+        settings: Settings by section, over those of the preset: [terms], [decode], [search].
+        cache: The folder of intermediate results, by default TSGEN_CACHE or ~/.cache/tsgen.
+
+    Example:
+        engine = tsgen.index(["rye bread keeps a week", "tea with milk"])
+        engine.search("how long does bread keep?", k=1)
+    """
+    config = index_config(_tables(preset, settings))
+    data = data_set_of(documents)
+    temporary = Path(mkdtemp(prefix="tsgen-")) if out is None else None
+    folder = Path(out) if out is not None else Path(temporary or "", "engine")
+    work = Path(cache) if cache is not None else temporary
+    try:
+        index_documents(data, config, None if model is None else Path(model), folder, work)
+        engine = Engine.load(folder)
+    except BaseException:
+        _remove(temporary)
+        raise
+    if temporary is not None:
+        finalize(engine, _remove, temporary)
+    return engine
+
+
+def fit(
+    documents: Documents,
+    *,
+    out: Path | str,
+    queries: Mapping[str, str] | None = None,
+    judgments: Grades | None = None,
+    validation: Grades | None = None,
+    preset: str | None = "cpu",
+    settings: Tables | None = None,
+    seed: int = 0,
+    cache: Path | str | None = None,
+) -> Engine:
+    """Choose the documents' terms and train a generator for them, iteration by iteration.
+
+    A call that was interrupted goes on from there when it is repeated.
+
+    Args:
+        documents: In any form that `tsgen.index` takes.
+        out: The folder of the engine. An engine that is there, made from the same inputs, is
+            opened as it is.
+        queries: Query id → text, in place of the queries that come with the documents.
+        judgments: Query id → {document id: grade} to train on. Without any, queries are made
+            from the documents as the settings [queries] say.
+        validation: Query id → {document id: grade} to choose the best weights by.
+        preset: The settings to start from; None for the defaults.
+        settings: Settings by section, over those of the preset: [terms], [queries], [model],
+            [train], [decode], [search].
+        seed: Equal seeds give equal engines.
+        cache: The folder of intermediate results, by default TSGEN_CACHE or ~/.cache/tsgen.
+
+    Example:
+        engine = tsgen.fit("data/wiki-10k", out="runs/engine", settings={"train": {"epochs": 3}})
+    """
+    config = engine_config(_tables(preset, settings))
+    data = data_set_of(documents, queries=queries, judgments=judgments, validation=validation)
+    fit_engine(data, config, Path(out), seed, None if cache is None else Path(cache))
+    return Engine.load(out)
+
+
+def _tables(preset: str | None, settings: Tables | None) -> Tables:
+    """The settings of a preset with others over them, all of sections that are known."""
+    tables = merged({} if preset is None else preset_tables(preset), settings or {})
+    check_tables(tables)
+    return tables
+
+
+def _remove(folder: Path | None) -> None:
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def engine_config(tables: Tables) -> EngineConfig:
+    """The settings of `fit` from the tables of a settings file: [terms] (and that of its weights),
+    [queries] (if it names a writer), [model], [train], [decode], [search]. Unless told otherwise,
+    decoding normalises p as training did."""
+    train = TrainConfig.from_mapping(tables.get("train", {}), source="[train]")
+    decode = {"normalise": train.normalise} | dict(tables.get("decode", {}))
+    return EngineConfig(
+        terms=terms_config(tables),
+        queries=queries_config(tables) if wants_queries(tables) else None,
+        model=ModelConfig.from_mapping(tables.get("model", {}), source="[model]"),
+        train=train,
+        decode=DecodeConfig.from_mapping(decode, source="[decode]"),
+        search=search_config(tables),
+    )
+
+
+def search_config(tables: Tables) -> SearchConfig:
+    """The settings of the table [search] of a settings file."""
+    return SearchConfig.from_mapping(tables.get("search", {}), source="[search]")
+
+
+# Training: from a data set to an engine.
 
 CURVES, WEIGHER = "training", "weigher"
 
@@ -61,7 +181,7 @@ def fit_engine(
 ) -> None:
     """Make the engine `out` from a data set, unless it was made from the same inputs."""
     inputs = {"documents": data.fingerprint} | judged_inputs(data, "train", "dev")
-    inputs |= files_read(config.train)
+    inputs |= files_read(config.train) | backbone_version(config.model)
 
     def work(folder: Path) -> None:
         make_engine(data, config, seed, folder, cache_folder_of(data, cache))
@@ -73,9 +193,9 @@ def make_engine(data: DataSet, config: EngineConfig, seed: int, folder: Path, ca
     """Fill `folder`; all that takes long is kept in `cache`."""
     terms, iterations = trained_stages(data, config, seed, cache)
     sets = TermSets.load(terms)
-    generator = Generator.load(iterations[-1] / MODEL, sets, config.model.query_tokens)
+    generator = Generator.load(iterations[-1] / MODEL, sets, config.model)
     write_engine(folder, generator, config, watched_documents(data))
-    keep_weights(data, config.terms, terms, folder / KEPT, seed, cache)
+    keep_weights(terms, folder / KEPT)
     (folder / CURVES).mkdir(exist_ok=True)
     for number, iteration in enumerate(iterations, 1):
         shutil.copyfile(iteration / CURVE, folder / CURVES / f"iteration-{number}.jsonl")
@@ -120,12 +240,12 @@ def _pairs(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> Pairs
     return pairs.model_copy(update={"queries": str(made / QUERIES)})
 
 
-_EXPECTED = "expected what `tsgen pretrain` wrote, or an engine with model.spelling=word"
+# Indexing: from documents to an engine, without training.
 
 
-def index_config(tables: Mapping[str, Mapping[str, Any]]) -> IndexConfig:
-    """From the tables of a settings file: [terms] (and that of its weights), [decode],
-    [search]. Weights that learn from queries are refused."""
+def index_config(tables: Tables) -> IndexConfig:
+    """The settings of `index` from the tables of a settings file: [terms] (and that of its
+    weights), [decode], [search]. Weights that learn from queries are refused."""
     terms = terms_config(tables)
     if TERM_WEIGHTS.get(terms.weights).trains:
         others = ", ".join(
@@ -146,34 +266,12 @@ def index_documents(
     """Make the engine `out` of a data set's documents and the generator in the folder `model`,
     unless it was made from the same inputs; without `model`, tsgen-mini is it."""
     generator = require_generator(model)
-    inputs = {"documents": data.fingerprint, "model": _hash(generator)}
+    inputs = {"documents": data.fingerprint, "model": generator_hash(generator)}
 
     def work(folder: Path) -> None:
         make_index(data, config, generator, folder, cache_folder_of(data, cache))
 
     stage(out, work, kind=KIND, config=config, inputs=inputs)
-
-
-def require_generator(folder: Path | None) -> Path:
-    """The folder with the generator's files, this one or `model` in it, if the generator can take
-    over any corpus's terms; without one, that of tsgen-mini."""
-    if folder is None:
-        return tsgen_mini()
-    found = next((f for f in (folder, folder / MODEL) if (f / CONFIG_FILE).is_file()), None)
-    if found is None:
-        raise ConfigError(f"{folder}: no file {CONFIG_FILE} in it; {_EXPECTED}. Check the path.")
-    spelling = _saved_config(found / CONFIG_FILE).spelling
-    if spelling != "word":
-        raise ConfigError(f"{found}: a generator that spells by {spelling}; {_EXPECTED}.")
-    return found
-
-
-def _saved_config(path: Path) -> MiniConfig:
-    try:
-        values = orjson.loads(path.read_bytes())
-    except orjson.JSONDecodeError as error:
-        raise ConfigError(f"{path}: not valid JSON ({error}); {_EXPECTED}.") from None
-    return MiniConfig.from_mapping(values, source=f"{path}")
 
 
 def make_index(data: DataSet, config: IndexConfig, model: Path, folder: Path, cache: Path) -> None:
@@ -182,23 +280,9 @@ def make_index(data: DataSet, config: IndexConfig, model: Path, folder: Path, ca
     terms = terms_folder(data, config.terms, 0, cache)
     sets = select_terms(data, config.terms, terms, cache=cache)
     show(f"giving the generator {len(sets.vocabulary):,} terms", 0)
-    generator = Generator.adapted(model, sets)
     settings = EngineConfig(
-        terms=config.terms,
-        model=ModelConfig(backbone=MINI_FLAT, **_saved_config(model / CONFIG_FILE).model_dump()),
-        decode=config.decode,
-        search=config.search,
+        terms=config.terms, model=saved_settings(model), decode=config.decode, search=config.search
     )
+    generator = Generator.load_with_terms(model, sets, settings.model)
     write_engine(folder, generator, settings, watched_documents(data))
-    keep_weights(data, config.terms, terms, folder / KEPT, 0, cache)
-
-
-def _hash(model: Path) -> str:
-    """Of the weights, and of the settings and the tokenizer that go with them."""
-    encoder = sorted(path for path in (model / ENCODER_FOLDER).rglob("*") if path.is_file())
-    try:
-        return hash_strings(
-            *(hash_file(path) for path in (model / WEIGHTS_FILE, model / CONFIG_FILE, *encoder))
-        )
-    except OSError as error:
-        raise ConfigError(f"{error.filename}: {error.strerror}; {_EXPECTED}.") from None
+    keep_weights(terms, folder / KEPT)

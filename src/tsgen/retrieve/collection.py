@@ -23,7 +23,7 @@ from tsgen.records import Document
 from tsgen.retrieve.storage import Base, Bases, Store, as_json
 from tsgen.settings import TermsConfig
 from tsgen.terms.selection import combinations_by_rank, rank
-from tsgen.terms.weighing import RESERVED, reserved_term, weigh_documents
+from tsgen.terms.weights import RESERVED, reserved_term, weigh_documents
 from tsgen.terms.weights import Weights
 from tsgen.terms.words import Splitter
 

@@ -3,192 +3,258 @@
 model/                        weights (safetensors), settings and tokenizer of the backbone
 terms/                        T(D) and its postings
 documents.jsonl, …offsets     ids, titles, texts and metadata, to show and to filter by
-lexicon.json                  the documents' words, to read misspelt queries by
-confidence.json               how sure it is of its first hits, if that was calibrated
-weights/                      what gave the documents their terms, for documents that come later
-settings.json                 how it was made and how it searches
+lexicon.json                  the documents' words, to correct misspelt queries by
+confidence.json               the coefficients of the hits' confidence, if it was calibrated
+weights/                      the term weights that give terms to documents added later
+settings.json                 how the engine was made and how it searches
 training/iteration-T.jsonl    learning curves
-collection.sqlite             what was put and removed since (see `collection`)
+collection.sqlite             documents added and removed since (see `collection`)
 """
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
 from pathlib import Path
-from typing import Any, Self
+from threading import Lock
+from types import TracebackType
+from typing import Self, overload
 
-import numpy as np
 import orjson
 
 from tsgen.artifact import MANIFEST, open_artifact
-from tsgen.constrain.constraint import Int32, Ragged
-from tsgen.decode.hypotheses import Found, as_hits
-from tsgen.decode.search import search
-from tsgen.docids.assign import KEPT, terms_config
-from tsgen.errors import ArtifactError, DataError
+from tsgen.corpus.in_memory import Documents, documents_of
+from tsgen.docids.assign import KEPT
+from tsgen.errors import ArtifactError, UnknownDocumentError, named
 from tsgen.model.generator import Generator
-from tsgen.model.vocabulary import whole_words
+from tsgen.progress import show
 from tsgen.records import Document, Hit
+from tsgen.retrieve.collection import Changed, DocumentWriter
 from tsgen.retrieve.confidence import DEPTH, Calibration, sure_enough
-from tsgen.retrieve.snapshot import Reader, View
-from tsgen.retrieve.storage import write_base
-from tsgen.settings import (
-    DecodeConfig,
-    EngineConfig,
-    ModelConfig,
-    SearchConfig,
-    TrainConfig,
-)
-from tsgen.synthetic.writing import queries_config, wants_queries
-from tsgen.train.iterate import MODEL
-
-# Searching among some of the documents: Y starts from these, so nothing else can be found.
-
-WIDER = 4  # times as many beams where too few documents were found
-WIDEST = 1024
-
-
-def search_among(
-    generator: Generator, queries: Sequence[str], k: int, decode: DecodeConfig, documents: Int32
-) -> list[list[Found]]:
-    """At most `k` of these documents (ascending numbers) for each query, best first.
-
-    A beam that found fewer although there are more is widened, until there are k or all.
-    """
-    if not len(documents):
-        return [[] for _ in queries]
-    pool, wanted = pool_of(documents), min(k, len(documents))
-    backbone, constraint = generator.backbone, generator.constraint
-    found = search(backbone, constraint, queries, k, decode, pool)
-    short = [i for i, hits in enumerate(found) if len(hits) < wanted]
-    while short and (wider := widened(decode)) is not None:
-        decode = wider
-        again = search(backbone, constraint, [queries[i] for i in short], k, decode, pool)
-        for i, hits in zip(short, again, strict=True):
-            found[i] = hits
-        short = [i for i in short if len(found[i]) < wanted]
-    return found
-
-
-def pool_of(documents: Int32) -> Ragged:
-    """These documents for every query."""
-    return Ragged(np.array([0, len(documents)]), documents)
-
-
-def widened(decode: DecodeConfig) -> DecodeConfig | None:
-    """The same settings with the next wider beam; None if there is none."""
-    if decode.beam >= WIDEST:
-        return None
-    return decode.with_beam(min(WIDER * decode.beam, WIDEST))
-
+from tsgen.retrieve.snapshot import MODEL, NumberedDocuments, Reader, Snapshot, compact
+from tsgen.retrieve.storage import Bases, write_base
+from tsgen.settings import EngineConfig
 
 KIND = "tsgen"
 SETTINGS = "settings.json"
-
-
-def engine_config(tables: Mapping[str, Mapping[str, Any]]) -> EngineConfig:
-    """From the tables of a settings file: [terms] (and that of its weights), [queries] (if it names
-    a writer), [model], [train], [decode], [search]. Unless told otherwise, decoding normalises p
-    as training did."""
-    train = TrainConfig.from_mapping(tables.get("train", {}), source="[train]")
-    decode = {"normalise": train.softmax} | dict(tables.get("decode", {}))
-    return EngineConfig(
-        terms=terms_config(tables),
-        queries=queries_config(tables) if wants_queries(tables) else None,
-        model=ModelConfig.from_mapping(tables.get("model", {}), source="[model]"),
-        train=train,
-        decode=DecodeConfig.from_mapping(decode, source="[decode]"),
-        search=search_config(tables),
-    )
-
-
-def search_config(tables: Mapping[str, Mapping[str, Any]]) -> SearchConfig:
-    """From the table [search] of a settings file."""
-    return SearchConfig.from_mapping(tables.get("search", {}), source="[search]")
+TOGETHER = 1000  # documents in one change: an interrupted `add` keeps the changes before it
 
 
 class Engine:
-    """A generative retriever that knows its documents."""
+    """A generative retriever and its documents, in a folder.
 
-    def __init__(
+    Any number of threads and processes may search and change it at once. A search sees every
+    change that was finished before it began, by whatever process, and nothing of a change that is
+    under way. Changes wait for one another.
+
+        engine = tsgen.index(["rye bread keeps a week", "tea with milk"])
+        engine.search("how long does bread keep?", k=1)
+        engine.add([{"id": "oats", "text": "oats with sour milk"}])
+        engine["oats"].text
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Open the folder of an engine; `Engine.load` takes any path."""
+        self.folder, self.config = folder, open_settings(folder)
+        bases = Bases(folder)
+        self._reader, self._reading = Reader(folder, self.config, bases), Lock()
+        self._writer = DocumentWriter(folder, self.config.terms, weights_folder(folder), bases)
+        self._snapshot: Snapshot | None = None
+        self._calibration: Calibration | None = None
+        self.generator.backbone.encode(["a"])  # so that no two threads set its tokenizer up
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Self:
+        """Open a folder that `tsgen.fit`, `tsgen.index`, their commands or `save` wrote."""
+        return cls(Path(folder))
+
+    @overload
+    def search(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
         self,
-        generator: Generator,
-        config: EngineConfig,
-        documents: View,
-        weights: Path | None = None,
-        calibration: Calibration | None = None,
-    ) -> None:
-        """`weights` is the folder of what gives new documents their terms, if there is one;
-        `calibration` is what makes hits sure of themselves."""
-        self.generator, self.config, self.documents = generator, config, documents
-        self.weights, self.calibration = weights, calibration
+        queries: str,
+        k: int = 10,
+        *,
+        beam: int | None = None,
+        where: str | None = None,
+        min_confidence: float | None = None,
+    ) -> list[Hit]: ...
 
+    @overload
     def search(
         self,
         queries: Sequence[str],
         k: int = 10,
+        *,
         beam: int | None = None,
         where: str | None = None,
         min_confidence: float | None = None,
-    ) -> list[list[Hit]]:
-        """At most `k` hits for each query, best first, each with its reason: the terms in the order
-        they were generated, their log p, and |Y| after each. `where` limits the documents to those
-        whose metadata passes it (see `where.py`). A query whose first hit has a confidence below
-        `min_confidence` has none."""
-        sets, decode = self.generator.sets, self.config.decode.with_beam(beam)
-        queries = [self.read(query) for query in queries]
-        depth = k if self.calibration is None else max(k, DEPTH)
-        if where is not None:
-            among = self.documents.matching(where)
-            found = search_among(self.generator, queries, depth, decode, among)
-        else:
-            parts = self.generator.backbone, self.generator.constraint
-            found = search(*parts, queries, depth, decode)
-        hits = [as_hits(one, sets.documents, sets.vocabulary) for one in found]
-        return sure_enough(hits, k, self.calibration, min_confidence)
+    ) -> list[list[Hit]]: ...
 
-    def read(self, query: str) -> str:
-        """The query as the model is given it: with `search.correct`, misspelt words corrected; a
-        word that its tokenizer has whole is not misspelt."""
-        if not self.config.search.correct:
-            return query
-        known = whole_words(self.generator.backbone.tokenizer)
-        return self.documents.lexicon.correct(query, known)
+    def search(
+        self,
+        queries: str | Sequence[str],
+        k: int = 10,
+        *,
+        beam: int | None = None,
+        where: str | None = None,
+        min_confidence: float | None = None,
+    ) -> list[Hit] | list[list[Hit]]:
+        """Find the best documents for a query, or for each of several queries.
+
+        A hit has its reason: the terms in the order they were generated, the log p of each, and
+        how many documents were left after it.
+
+        Args:
+            queries: One query, for one list of hits; or several, for a list of such lists.
+            k: The most hits for a query.
+            beam: Hypotheses to keep at each step; by default the engine's setting.
+            where: A filter by metadata, such as `lang = "en" and year >= 2020`.
+            min_confidence: Between 0 and 1. A query whose first hit is less likely to be right
+                has no hits. Needs an engine that was calibrated.
+
+        Example:
+            engine.search("rye bread", k=3)
+        """
+        several = [queries] if isinstance(queries, str) else queries
+        now, calibration = self._now()
+        depth = k if calibration is None else max(k, DEPTH)
+        found = now.search(several, depth, beam=beam, where=where)
+        answers = sure_enough(found, k, calibration, min_confidence)
+        return answers[0] if isinstance(queries, str) else answers
+
+    def correct_query(self, query: str) -> str:
+        """The query as the model is given it, its misspelt words corrected if `search.correct`."""
+        return self.snapshot.correct_query(query)
 
     def document(self, document_id: str) -> Document:
-        """The document of a hit; `DataError` if there is none of that id."""
-        return self.documents[self.number(document_id)]
+        """The document with an id; `UnknownDocumentError` if there is none."""
+        return self.snapshot.document(document_id)
 
-    def number(self, document_id: str) -> int:
-        """The number of a document in the term sets; `DataError` if there is none of that id."""
-        number = self.documents.number(document_id)
-        if number is None:
-            raise DataError(
-                f"{document_id!r}: no such document; expected an id of this engine's. `tsgen "
-                "search` prints the ids of what it finds."
+    def add(self, documents: Documents, together: int = TOGETHER) -> Changed:
+        """Add documents, or replace those of the same id, without training.
+
+        When the call returns, all of them are on disk and the next search finds them.
+
+        Args:
+            documents: In any form that `tsgen.index` takes; texts without an id get a new one.
+            together: Documents in one change. A change that fails leaves nothing behind; the
+                changes before it stay.
+
+        Example:
+            engine.add(["a text", "another text"]).added  # 2
+        """
+        added = updated = 0
+        source = documents_of(documents, self._new_ids())
+        while some := list(islice(source, together)):
+            changed = self._writer.add(some)
+            added, updated = added + changed.added, updated + changed.updated
+            show("adding documents", added + updated)
+        return Changed(added, updated)
+
+    def update(self, documents: Documents) -> Changed:
+        """Replace documents by new versions of the same ids; an unknown id changes nothing.
+
+        Args:
+            documents: As for `add`. A data set is read twice, an iterator is held in memory.
+        """
+        source = list(documents) if isinstance(documents, Iterator) else documents
+        known = self.documents
+        unknown = [one.id for one in documents_of(source) if known.number(one.id) is None]
+        if unknown:
+            raise UnknownDocumentError(
+                f"{self.folder}: does not have {named(unknown)}; expected ids of its documents. "
+                "Nothing was changed. `tsgen add` takes documents with new ids."
             )
-        return number
+        return self.add(source)
 
-    def save(self, folder: Path) -> None:
-        """Write everything into an existing, empty folder."""
-        write_engine(folder, self.generator, self.config, self.documents)
-        if self.weights is not None:
-            shutil.copytree(self.weights, folder / KEPT)
-        if self.calibration is not None:
-            self.calibration.save(folder)
+    def remove(self, ids: str | Iterable[str]) -> int:
+        """Remove documents and say how many; an unknown id is an error that removes nothing.
 
-    @classmethod
-    def load(cls, folder: Path | str) -> Self:
-        """Open the folder that `tsgen fit`, `tsgen index` or `save` wrote, as it is now: what
-        changes later is seen by a `Collection`."""
-        folder = Path(folder)
-        config = open_settings(folder)
-        found = Reader(folder, config.model.query_tokens).read()
-        calibration = Calibration.load(folder)
-        return cls(found.generator, config, found.documents, weights_folder(folder), calibration)
+        Example:
+            engine.remove(["doc1", "doc2"])  # 2
+        """
+        return self._writer.remove([ids] if isinstance(ids, str) else list(ids))
+
+    def compact(self) -> None:
+        """Write all changes into the engine's own arrays, and erase what was removed.
+
+        Others may search and change the engine meanwhile.
+        """
+        compact(self.folder, self.snapshot)
+
+    def save(self, folder: Path | str) -> None:
+        """Write the engine as it is now into an existing, empty folder."""
+        folder, (now, calibration) = Path(folder), self._now()
+        write_engine(folder, now.generator, now.config, now.documents)
+        weights = weights_folder(self.folder)
+        if weights is not None:
+            shutil.copytree(weights, folder / KEPT)
+        if calibration is not None:
+            calibration.save(folder)
+
+    def close(self) -> None:
+        """Close the file of changes; a later call opens nothing again."""
+        self._reader.close()
+        self._writer.close()
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def __getitem__(self, document_id: str) -> Document:
+        return self.document(document_id)
+
+    def __contains__(self, document_id: object) -> bool:
+        return isinstance(document_id, str) and self.documents.number(document_id) is not None
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self.documents)
+
+    def __repr__(self) -> str:
+        now = self.snapshot
+        size, terms = len(now.documents), len(now.generator.sets.vocabulary)
+        model = self.config.model.backbone
+        return f"Engine({size:,} documents, {terms:,} terms, model {model}, in {self.folder})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The engine as of the last change: its parts belong together, whatever changes later."""
+        return self._now()[0]
+
+    @property
+    def generator(self) -> Generator:
+        """The model, the term sets and the constraint as of the last change."""
+        return self.snapshot.generator
+
+    @property
+    def documents(self) -> NumberedDocuments:
+        """All documents as of the last change, in the order of the term sets."""
+        return self.snapshot.documents
+
+    def _now(self) -> tuple[Snapshot, Calibration | None]:
+        with self._reading:
+            found = self._reader.read()
+            if found is not self._snapshot:
+                self._calibration = Calibration.load(self.folder)
+                self._snapshot = found
+            return found, self._calibration
+
+    def _new_ids(self) -> Iterator[str]:
+        """Numbers that are no document's id, from the number of documents on."""
+        return (str(number) for number in count(len(self)) if str(number) not in self)
 
 
 def open_settings(folder: Path) -> EngineConfig:
-    """The settings of an engine's folder, its files checked."""
+    """The settings of an engine's folder, after a check of its files."""
     if (folder / MANIFEST).is_file() or not (folder / SETTINGS).is_file():
         open_artifact(folder, KIND)
     settings = orjson.loads(_read(folder / SETTINGS))
@@ -196,14 +262,14 @@ def open_settings(folder: Path) -> EngineConfig:
 
 
 def weights_folder(folder: Path) -> Path | None:
-    """What gives new documents their terms, if the engine has kept it."""
+    """The folder of the term weights for documents added later, if the engine has kept it."""
     return folder / KEPT if (folder / KEPT).is_dir() else None
 
 
 def write_engine(
     folder: Path, generator: Generator, config: EngineConfig, documents: Iterable[Document]
 ) -> None:
-    """All files of an engine but its learning curves."""
+    """Write all files of an engine but its learning curves."""
     generator.backbone.save(folder / MODEL)
     write_base(folder, generator.sets, documents)
     values = config.model_dump(mode="json")

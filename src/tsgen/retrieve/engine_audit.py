@@ -35,7 +35,7 @@ def audit_engine(folder: Path, tokenizer: str) -> Audit:
     """Check that every document can be reached by its terms and only it, documents with the same
     words aside; that its files are whole; and that the store's rows belong together."""
     config = open_settings(folder)
-    reader = Reader(folder, config.model.query_tokens)
+    reader = Reader(folder, config)
     now = reader.read()
     facts = _facts(folder, config)
     found = audit_sets(
@@ -55,7 +55,7 @@ def frequencies_of(folder: Path) -> NDArray[np.int64]:
     """[V] the number of documents that have each term, in a folder of either kind."""
     if not is_engine(folder):
         return term_frequencies(TermSets.load(folder))
-    reader = Reader(folder, open_settings(folder).model.query_tokens)
+    reader = Reader(folder, open_settings(folder))
     return term_frequencies(reader.read().generator.sets)
 
 

@@ -26,11 +26,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tsgen.reciprocal_rank import reciprocal_ranks
 from tsgen.records import Hit
 
 RANK = 60  # of Cormack, Clarke and Büttcher, SIGIR '09
 STEPS = 20  # of a weight from 0 to 1 in the grid
-DEPTH = 10  # weights are chosen by M@10
 
 Values = Literal["ranks", "scores", "gaps"]
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ class Table:
         first = np.array(found)[scores[:, found].argmax(axis=1)]
         before = np.arange(scores.shape[1]) < first[:, None]
         ranks = 1 + (scores > best).sum(axis=1) + ((scores == best) & before).sum(axis=1)
-        return np.where(ranks <= DEPTH, 1 / ranks, 0.0)
+        return reciprocal_ranks(ranks)
 
 
 @dataclass(frozen=True, slots=True)

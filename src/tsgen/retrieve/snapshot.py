@@ -23,7 +23,7 @@ from tsgen.decode.hypotheses import Found, as_hits
 from tsgen.decode.search import search
 from tsgen.docids.term_set import Merger, Row
 from tsgen.errors import ArtifactError, DataError, TsgenError, UnknownDocumentError, require_several
-from tsgen.model.generator import Generator, Grower, kept_terms, load_with_terms
+from tsgen.model.generator import Generator, Grower, kept_terms
 from tsgen.model.vocabulary import whole_words
 from tsgen.records import NO_METADATA, Document, Hit
 from tsgen.retrieve.filters import parse
@@ -179,7 +179,12 @@ class Snapshot:
     last: int = 0
 
     def search(
-        self, queries: Sequence[str], k: int = 10, beam: int | None = None, where: str | None = None
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        beam: int | None = None,
+        where: str | None = None,
     ) -> list[list[Hit]]:
         """Find at most `k` documents for each query, best first, each with its reason."""
         require_several(queries)
@@ -265,8 +270,9 @@ class Reader:
             before = self._changing.generator
             kept = kept_terms(before.sets, base.sets)
             return self._grower.grow(before, base.sets, kept), self._grower
-        load = load_with_terms if number else Generator.load  # the first base's terms are in it
-        generator = load(self._folder / MODEL, base.sets, self._config.model.query_tokens)
+        # The first base's terms are saved in the folder; those of another take their place.
+        load = Generator.load_with_terms if number else Generator.load
+        generator = load(self._folder / MODEL, base.sets, self._config.model)
         self._grower = Grower(generator.backbone)
         return generator, self._grower
 

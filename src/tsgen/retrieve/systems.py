@@ -16,12 +16,16 @@ from tsgen.terms.weights import TERM_WEIGHTS
 # What every system is: something that answers queries, and can be saved and loaded.
 
 
-class Retriever(Protocol):
-    """BM25, dense and generative systems alike: one table, one server, one command line."""
+class Searcher(Protocol):
+    """What answers queries: a retriever, or an engine's snapshot."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """At most `k` hits for each query, best first; deterministic."""
         ...
+
+
+class Retriever(Searcher, Protocol):
+    """BM25, dense and generative systems alike: one table, one server, one command line."""
 
     def save(self, folder: Path) -> None:
         """Write everything `load` needs into an existing, empty folder."""

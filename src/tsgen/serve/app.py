@@ -1,10 +1,11 @@
-"""The web application over a collection."""
+"""The web application over an engine."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
+from tsgen.retrieve.engine import Engine
 from tsgen.serve.guard import Guard, check_token
 from tsgen.serve.http_errors import answer_errors
 from tsgen.serve.limits import Limits
@@ -15,20 +16,26 @@ from tsgen.serve.routes import (
     tracing_router,
     watching_router,
 )
-from tsgen.serve.worker import Living, Serving
+from tsgen.serve.worker import Serving
 from tsgen.terms.words import Splitter
 from tsgen.version import __version__
 
 
 def create_app(
-    collection: Living,
+    engine: Engine,
     splitter: Splitter | None = None,
     limits: Limits | None = None,
     token: str | None = None,
 ) -> FastAPI:
-    """Serve a collection; `splitter` finds the words of a query in a snippet. Without a token no
-    document can be changed. The threads end with the app's lifespan."""
-    serving = Serving.start(collection, splitter or Splitter(), limits or Limits())
+    """Build the application that serves an engine; its threads end with the application's lifespan.
+
+    Args:
+        engine: What is searched and changed.
+        splitter: Finds the words of a query in a snippet.
+        limits: How much one request may ask for.
+        token: Who sends it may change documents; without a token nobody may.
+    """
+    serving = Serving.start(engine, splitter or Splitter(), limits or Limits())
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

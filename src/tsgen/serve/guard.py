@@ -28,7 +28,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tsgen.errors import ConfigError
-from tsgen.serve.http_errors import Refused
+from tsgen.serve.http_errors import HttpError
 from tsgen.serve.limits import Limits
 
 # Structured logs: one JSON object a line on stderr. Lengths and counts, never texts.
@@ -143,10 +143,10 @@ def writers_only(token: str | None) -> Callable[[Sent], Awaitable[None]]:
 
     async def check(sent: Sent) -> None:
         if token is None:
-            raise Refused(403, "read_only", _READ_ONLY)
+            raise HttpError(403, "read_only", _READ_ONLY)
         if sent is None or not _same(sent.credentials, token):
             found = "no token" if sent is None else "a wrong token"
-            raise Refused(401, "unauthorized", f"found {found}; {_EXPECTED}", _CHALLENGE)
+            raise HttpError(401, "unauthorized", f"found {found}; {_EXPECTED}", _CHALLENGE)
 
     return check
 
@@ -192,7 +192,7 @@ class _Exchange:
             self.sent += len(message.get("body", b""))
         await self.send_on(message)
 
-    async def refuse(self, refused: Refused) -> None:
+    async def refuse(self, refused: HttpError) -> None:
         """Answer with an error, unless the answer has begun."""
         if not self.status:
             await refused.response()(self.scope, _nothing, self.send)
@@ -227,7 +227,7 @@ class Guard:
             await exchange.refuse(late)
         except _Gone:
             exchange.status = 499  # the client closed the connection; no one reads an answer
-        except Refused as refused:
+        except HttpError as refused:
             await exchange.refuse(refused)
         except Exception as error:
             log("error", logging.ERROR, error, request=exchange.request_id)
@@ -254,22 +254,22 @@ class Guard:
         if size > most:
             message = f"found a body of {size:,} bytes or more; expected at most {most:,}. "
             advice = "Send less, or let the server take more with --limit body=N."
-            raise Refused(413, "too_large", message + advice, {"Connection": "close"})
+            raise HttpError(413, "too_large", message + advice, {"Connection": "close"})
 
-    def _slow_body(self) -> Refused:
+    def _slow_body(self) -> HttpError:
         message = (
             f"found an incomplete body after {self._limits.seconds:g} seconds; expected all of it. "
             "Send it faster, or allow more with --limit seconds=N."
         )
-        return Refused(408, "too_slow", message, {"Connection": "close"})
+        return HttpError(408, "too_slow", message, {"Connection": "close"})
 
-    def _slow_answer(self, method: str) -> Refused:
+    def _slow_answer(self, method: str) -> HttpError:
         message = (
             f"found no answer within {self._limits.seconds:g} seconds. Ask for less (fewer "
             "queries, a smaller k or beam), or allow more with --limit seconds=N."
         )
         changed = " The change may still be made: get the document to see it."
-        return Refused(408, "too_slow", message + changed * (method in ("PUT", "DELETE")))
+        return HttpError(408, "too_slow", message + changed * (method in ("PUT", "DELETE")))
 
     def _note(self, exchange: _Exchange) -> None:
         scope, seconds = exchange.scope, time.perf_counter() - exchange.began
@@ -294,12 +294,12 @@ class _Gone(Exception):
     """The client has closed the connection."""
 
 
-def _our_fault(request_id: str) -> Refused:
+def _our_fault(request_id: str) -> HttpError:
     message = (
         "found an error in the server itself; expected none. Report it with the lines of its log "
         f"that have the request {request_id}."
     )
-    return Refused(500, "error", message)
+    return HttpError(500, "error", message)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -28,7 +28,7 @@ LIMITS = {"less_than_equal", "string_too_long", "too_long"}
 CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed"}
 
 
-class Refused(Exception):
+class HttpError(Exception):
     """A request that is not answered, and why."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Json(Response):
 
     media_type = "application/json"
 
-    def __init__(self, value: Any, status: int = 200, refused: Refused | None = None) -> None:
+    def __init__(self, value: Any, status: int = 200, refused: HttpError | None = None) -> None:
         super().__init__(value, status, refused.headers if refused else None)
 
     def render(self, content: Any) -> bytes:
@@ -56,31 +56,31 @@ class Json(Response):
         return orjson.dumps(content)
 
 
-def busy(what: str, most: int) -> Refused:
+def busy(what: str, most: int) -> HttpError:
     """Too much waits already."""
     message = (
         f"found {most} {what} waiting, which is as many as this server lets wait. Ask again in a "
         "second, or let more wait with --limit waiting=N."
     )
-    return Refused(503, "busy", message, {"Retry-After": "1"})
+    return HttpError(503, "busy", message, {"Retry-After": "1"})
 
 
 def answer_errors(app: FastAPI) -> None:
     """Make the app answer every kind of error in the one form."""
-    app.add_exception_handler(Refused, _on_refused)
+    app.add_exception_handler(HttpError, _on_http_error)
     app.add_exception_handler(TsgenError, _on_tsgen_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
 
 
-async def _on_refused(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
+async def _on_http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HttpError)
     return error.response()
 
 
 async def _on_tsgen_error(_request: Request, error: Exception) -> Response:
     status, code = (500, "damaged") if isinstance(error, ArtifactError) else (422, "invalid")
-    return Refused(status, code, str(error)).response()
+    return HttpError(status, code, str(error)).response()
 
 
 async def _on_invalid(request: Request, error: Exception) -> Response:
@@ -91,13 +91,13 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
             f"found the content type {shown(sent)}; expected application/json. Send the header "
             "'Content-Type: application/json'."
         )
-        return Refused(415, "not_json", message).response()
+        return HttpError(415, "not_json", message).response()
     problems = error.errors()
     advice = "Ask for less, or start the server with a higher --limit."
     limit = any(detail["type"] in LIMITS for detail in problems)
     message = "; ".join(_explain(detail) for detail in problems[:5])
     message = f"{message}. {advice if limit else 'See /openapi.json.'}"
-    return Refused(422, "invalid", message).response()
+    return HttpError(422, "invalid", message).response()
 
 
 async def _on_http(request: Request, error: Exception) -> Response:
@@ -111,7 +111,7 @@ async def _on_http(request: Request, error: Exception) -> Response:
     }.get(error.status_code, str(error.detail))
     code = CODES.get(error.status_code, "refused")
     message = f"found {found}; {expected}. See /openapi.json."
-    return Refused(error.status_code, code, message, error.headers).response()
+    return HttpError(error.status_code, code, message, error.headers).response()
 
 
 def _explain(detail: Mapping[str, Any]) -> str:

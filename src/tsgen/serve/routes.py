@@ -1,4 +1,4 @@
-"""GET / and /static: the page, three files of this package."""
+"""The HTTP endpoints: documents, searches, explanations, operation, and the demo page."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -12,11 +12,10 @@ from starlette.responses import FileResponse
 
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document, Hit
-from tsgen.retrieve.collection import Collection
 from tsgen.retrieve.explain import Trace, Why, shortened, trace, why
 from tsgen.retrieve.results import hits_json
 from tsgen.serve.guard import CONTENT_TYPE, NOTED, writers_only
-from tsgen.serve.http_errors import Json, Refused, shown
+from tsgen.serve.http_errors import HttpError, Json, shown
 from tsgen.serve.schemas import (
     DocumentBody,
     Readiness,
@@ -34,7 +33,7 @@ from tsgen.serve.schemas import (
     limited_bodies,
     limited_search,
 )
-from tsgen.serve.worker import Ask, Living, Serving
+from tsgen.serve.worker import Ask, Serving
 
 # GET, PUT and DELETE /documents/{id}.
 
@@ -51,13 +50,13 @@ DocumentId = Annotated[
 def documents_router(serving: Serving, token: str | None) -> APIRouter:
     """The three endpoints."""
     router = APIRouter(tags=["documents"])
-    collection = serving.collection
+    engine = serving.engine
     writers = [Depends(writers_only(token))]
 
     @router.get(PATH, response_model=ShownDocument, responses=errors(404, 422))
     async def read(document_id: DocumentId) -> Json:
         """A document with its text and metadata."""
-        found = await _or_404(serving.reader.run(lambda: collection.document(document_id)))
+        found = await _or_404(serving.reader.run(lambda: engine.document(document_id)))
         values = {"id": found.id, "title": found.title, "text": found.text}
         return Json(values | {"metadata": dict(found.metadata)})
 
@@ -71,7 +70,7 @@ def documents_router(serving: Serving, token: str | None) -> APIRouter:
         """Add a document (201) or replace it (200). The next search sees it."""
         request.scope[NOTED]["characters"] = len(body.title) + len(body.text)
         document = Document(document_id, body.text, body.title, body.metadata)
-        changed = await _or_409(serving.writer.run(lambda: collection.put([document])))
+        changed = await _or_409(serving.writer.run(lambda: engine.add([document])))
         change, status = ("added", 201) if changed.added else ("updated", 200)
         return Json({"id": document_id, "change": change}, status)
 
@@ -83,7 +82,7 @@ def documents_router(serving: Serving, token: str | None) -> APIRouter:
     )
     async def remove(document_id: DocumentId) -> Json:
         """Remove a document. No later search finds it."""
-        removing = serving.writer.run(lambda: collection.remove([document_id]))
+        removing = serving.writer.run(lambda: engine.remove([document_id]))
         await _or_404(_or_409(removing))
         return Json({"id": document_id, "change": "removed"})
 
@@ -94,7 +93,7 @@ async def _or_404(found: Awaitable[T]) -> T:
     try:
         return await found
     except DataError as error:
-        raise Refused(404, "not_found", str(error)) from None
+        raise HttpError(404, "not_found", str(error)) from None
 
 
 async def _or_409(change: Awaitable[T]) -> T:
@@ -102,7 +101,7 @@ async def _or_409(change: Awaitable[T]) -> T:
     try:
         return await change
     except ArtifactError as error:
-        raise Refused(409, "unchangeable", str(error)) from None
+        raise HttpError(409, "unchangeable", str(error)) from None
 
 
 # POST /search.
@@ -135,7 +134,7 @@ async def answer(serving: Serving, asked: SearchRequest) -> list[dict[str, Any]]
 
 
 def _shown(serving: Serving, asked: SearchRequest, found: list[list[Hit]]) -> list[dict[str, Any]]:
-    read = serving.collection.read
+    read = serving.engine.snapshot.correct_query
     return [
         hits_json(
             query, read(query), _with_documents(serving, hits), serving.splitter, asked.explain
@@ -147,7 +146,7 @@ def _shown(serving: Serving, asked: SearchRequest, found: list[list[Hit]]) -> li
 def _with_documents(serving: Serving, hits: list[Hit]) -> Iterator[tuple[Hit, Document]]:
     for hit in hits:
         with suppress(DataError):  # removed since the search: it must not come back
-            yield hit, serving.collection.document(hit.document_id)
+            yield hit, serving.engine.document(hit.document_id)
 
 
 def noted(asked: SearchRequest, results: list[dict[str, Any]]) -> dict[str, int | None]:
@@ -186,24 +185,16 @@ def tracing_router(serving: Serving) -> APIRouter:
 
 
 def _traced(serving: Serving, body: TraceRequest) -> Trace:
-    whole = trace(_source(serving), body.query, body.k, body.beam, body.where)
+    whole = trace(serving.engine, body.query, body.k, beam=body.beam, where=body.where)
     return shortened(whole, body.shown)
 
 
 def _asked(serving: Serving, body: WhyRequest) -> Why:
-    source, widest = _source(serving), serving.limits.beam
+    source, widest = serving.engine, serving.limits.beam
     if body.document not in source:
         message = f"found no document {shown(body.document)}; expected an id that a search gives."
-        raise Refused(404, "not_found", message)
+        raise HttpError(404, "not_found", message)
     return why(source, body.query, body.document, body.k, body.beam, body.where, widest)
-
-
-def _source(serving: Serving) -> Collection:
-    found: Living = serving.collection
-    if not isinstance(found, Collection):
-        message = "found a collection that does not generate; expected one that an engine made."
-        raise Refused(404, "not_found", message)
-    return found
 
 
 async def _with_model(serving: Serving, work: Callable[[], T]) -> T:
@@ -232,8 +223,8 @@ def watching_router(serving: Serving) -> APIRouter:
         """Whether searches are answered: the model is loaded and works."""
         if not serving.model.alive():
             message = "found the model's thread stopped; expected it at work. Wait for the restart."
-            raise Refused(503, "not_ready", message, {"Retry-After": "1"})
-        documents = await serving.reader.run(lambda: len(serving.collection))
+            raise HttpError(503, "not_ready", message, {"Retry-After": "1"})
+        documents = await serving.reader.run(lambda: len(serving.engine))
         return Json({"status": "ready", "documents": documents})
 
     @router.get("/metrics", response_class=Response, responses=_TEXT | errors())
@@ -272,7 +263,7 @@ def _file(name: str) -> Response:
     path = PAGE / name
     if name not in {file.name for file in PAGE.glob("*.*")}:
         message = f"found no file of that name; expected one of the page's. See {'/'!r}."
-        raise Refused(404, "not_found", message)
+        raise HttpError(404, "not_found", message)
     return FileResponse(
         path, headers={"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
     )

@@ -1,4 +1,4 @@
-"""The process: opens an engine, listens, and ends when it is told to, with its work done."""
+"""The server process: opens an engine, listens, and ends at a signal with its work done."""
 
 import asyncio
 import ipaddress
@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tsgen.errors import ConfigError
-from tsgen.retrieve.collection import Collection
+from tsgen.retrieve.engine import Engine
 from tsgen.serve.app import create_app
 from tsgen.serve.guard import check_token, log, write_logs
 from tsgen.serve.limits import Limits
@@ -24,19 +24,18 @@ from tsgen.terms.words import Splitter
 HEADERS = 15.0  # seconds for a request's first line and headers
 
 
-class Patient(H11Protocol):
-    """uvicorn's protocol; but a client that opens a connection and says nothing, or its headers
-    byte by byte, does not hold it for ever."""
+class HeaderTimeout(H11Protocol):
+    """uvicorn's protocol, which also closes a connection whose headers are not complete in time."""
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Start to wait."""
+        """Start to wait for the headers of the first request."""
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Wait for the rest of the headers, or no more."""
+        """Wait on for the rest of the headers, or stop if they are complete."""
         super().data_received(data)
         if self.cycle is None or self.cycle.response_complete:
             self._wait()
@@ -44,7 +43,7 @@ class Patient(H11Protocol):
             self._stop()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing to wait for."""
+        """Stop to wait for a connection that is gone."""
         self._stop()
         super().connection_lost(exc)
 
@@ -70,21 +69,21 @@ def serve(
 ) -> None:
     """Serve an engine until SIGTERM or Ctrl-C; requests that have begun are still answered."""
     limits, token = limits or Limits(), check_token(token)
-    with bind(host, port) as listening, Collection.open(engine) as collection:
-        collection.search(["warm up"], 1)  # the first search compiles; no client should wait for it
+    with bind(host, port) as listening, Engine.load(engine) as opened:
+        opened.search("warm up", 1)  # the first search compiles; no client should wait for it
         listening.listen(limits.connections)
         write_logs()
         address = "http://{}:{}".format(*listening.getsockname()[:2])
-        log("listening", address=address, documents=len(collection), writes=token is not None)
+        log("listening", address=address, documents=len(opened), writes=token is not None)
         if token is None and not _loopback(host):
             log("open_to_others", logging.WARNING, advice=_ADVICE)
-        splitter = Splitter(collection.config.terms.words)
-        run(create_app(collection, splitter, limits, token), listening, limits)
+        splitter = Splitter(opened.config.terms.words)
+        run(create_app(opened, splitter, limits, token), listening, limits)
     log("ended")
 
 
 def run(app: FastAPI, listening: socket.socket, limits: Limits) -> None:
-    """Answer until told to end."""
+    """Answer requests until a signal ends the process."""
     before = signal.signal(signal.SIGTERM, lambda *_: None)  # having ended well is no failure
     try:
         uvicorn.Server(server_config(app, limits)).run([listening])
@@ -93,10 +92,10 @@ def run(app: FastAPI, listening: socket.socket, limits: Limits) -> None:
 
 
 def server_config(app: FastAPI, limits: Limits) -> uvicorn.Config:
-    """How connections are treated."""
+    """The settings of uvicorn: protocol, number of connections, time to end."""
     return uvicorn.Config(
         app,
-        http=Patient,
+        http=HeaderTimeout,
         ws="none",
         log_config=None,
         access_log=False,
@@ -107,8 +106,8 @@ def server_config(app: FastAPI, limits: Limits) -> uvicorn.Config:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Before the engine is loaded, so that a taken port is told at once; clients that come before
-    it is loaded are turned away."""
+    """Bind a socket before the engine is loaded, so that a taken port is reported at once; clients
+    that come before the engine is loaded are turned away."""
     try:
         family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(family, kind)

@@ -1,4 +1,4 @@
-"""What the endpoints share: the collection, and the threads that work on it."""
+"""What the endpoints share: the engine, and the threads that work on it."""
 
 import asyncio
 import threading
@@ -8,11 +8,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
 
-from tsgen.records import Document, Hit
+from tsgen.records import Hit
+from tsgen.retrieve.engine import Engine
 from tsgen.serve.guard import Meters
 from tsgen.serve.http_errors import busy
 from tsgen.serve.limits import Limits
@@ -23,15 +24,16 @@ from tsgen.terms.words import Splitter
 T = TypeVar("T")
 
 
-class Lane:
-    """Does one thing after the other. A job whose client has gone is dropped if it still waits."""
+class Worker:
+    """One thread that does its jobs one after the other. A job whose client has gone is dropped if
+    it still waits."""
 
     def __init__(self, name: str, most: int, start: Callable[[], None] | None = None) -> None:
         self._name, self._most, self._jobs = name, most, 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=start)
 
     async def run(self, function: Callable[[], T]) -> T:
-        """What `function` returns, or a refusal if too many wait."""
+        """What `function` returns; an `HttpError` if too many jobs wait."""
         if self._jobs >= self._most:
             raise busy(self._name, self._most)
         self._jobs += 1
@@ -41,7 +43,7 @@ class Lane:
             self._jobs -= 1
 
     def close(self) -> None:
-        """Finish what was begun."""
+        """Finish the jobs that were begun."""
         self._thread.shutdown(wait=True)
 
 
@@ -59,12 +61,12 @@ class Ask:
 
 
 Search = Callable[[Sequence[str], Ask], list[list[Hit]]]
-"""Answers some queries."""
+"""The hits of each of some queries that were asked with the same options."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
-    """A query (with what is asked of it), or anything else to be done."""
+    """A query with its options, or any other work for the model; and the answer to come."""
 
     ask: Ask | None
     work: Any
@@ -72,7 +74,7 @@ class _Waiting:
 
 
 class ModelThread:
-    """Takes the oldest that waits and, if that is a query, others that can be answered with it.
+    """Takes the oldest job that waits and, if that is a query, others that can be answered with it.
 
     Nothing is held back to fill a batch: what came while the model was busy is the next one.
     """
@@ -96,15 +98,15 @@ class ModelThread:
         return answer
 
     def waiting(self) -> int:
-        """How many wait now."""
+        """How many jobs wait now."""
         return len(self._queue)
 
     def alive(self) -> bool:
-        """Whether what comes will be answered."""
+        """Whether the jobs that come will be done."""
         return self._thread.is_alive() and not self._closed
 
     def close(self) -> None:
-        """Answer what waits, then end."""
+        """Do the jobs that wait, then end the thread."""
         with self._change:
             self._closed = True
             self._change.notify()
@@ -125,7 +127,7 @@ class ModelThread:
                 self._answer(wanted)
 
     def _take(self) -> list[_Waiting]:
-        """The oldest and its like, in the order they came; nothing at the end."""
+        """The oldest job and those like it, in the order they came; no job once it is closed."""
         with self._change:
             self._change.wait_for(lambda: self._queue or self._closed)
             if not self._queue:
@@ -158,93 +160,58 @@ class ModelThread:
         return [batch[0].work()] if ask is None else self._search([i.work for i in batch], ask)
 
 
-class Changed(Protocol):
-    """How many documents a `put` added and replaced."""
-
-    @property
-    def added(self) -> int:
-        """New ones."""
-        ...
-
-
-class Living(Protocol):
-    """What is needed of a `Collection`."""
-
-    def search(
-        self,
-        queries: Sequence[str],
-        k: int = 10,
-        beam: int | None = None,
-        where: str | None = None,
-        min_confidence: float | None = None,
-    ) -> list[list[Hit]]:
-        """At most `k` hits for each query, none where it is not as sure."""
-        ...
-
-    def read(self, query: str) -> str:
-        """The query as the model is given it."""
-        ...
-
-    def document(self, document_id: str) -> Document:
-        """One document, or a `DataError`."""
-        ...
-
-    def put(self, documents: Sequence[Document]) -> Changed:
-        """Add or replace; durable on return."""
-        ...
-
-    def remove(self, ids: Sequence[str]) -> int:
-        """Remove; a `DataError` names unknown ids."""
-        ...
-
-    def __len__(self) -> int: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A collection at work."""
+    """An engine with the threads that search it, read from it and change it."""
 
-    collection: Living
+    engine: Engine
     splitter: Splitter
     limits: Limits
     meters: Meters
     model: ModelThread
-    reader: Lane  # documents and snippets; the splitter's stemmer is for one thread
-    writer: Lane  # changes, which may wait for another process that writes
+    reader: Worker  # documents and snippets; the splitter's stemmer is for one thread
+    writer: Worker  # changes, which may wait for another process that writes
 
     @classmethod
-    def start(cls, collection: Living, splitter: Splitter, limits: Limits) -> Self:
-        """Start the threads."""
-        meters = Meters.new(lambda: len(collection), lambda: model.waiting())
+    def start(cls, engine: Engine, splitter: Splitter, limits: Limits) -> Self:
+        """Start the threads that work on an engine."""
+        meters = Meters.new(lambda: len(engine), lambda: model.waiting())
 
         def search(queries: Sequence[str], ask: Ask) -> list[list[Hit]]:
             began = perf_counter()
-            hits = collection.search(queries, ask.k, ask.beam, ask.where, ask.min_confidence)
+            hits = engine.search(
+                queries,
+                ask.k,
+                beam=ask.beam,
+                where=ask.where,
+                min_confidence=ask.min_confidence,
+            )
             meters.batches.observe(len(queries))
             meters.search_seconds.observe(perf_counter() - began)
             return hits
 
         model = ModelThread(search, limits.batch, limits.waiting)
         model.call(partial(_use_cores, torch.get_num_threads()))
-        reader = Lane("readings", limits.connections)
+        reader = Worker("readings", limits.connections)
         return cls(
-            collection,
+            engine,
             splitter,
             limits,
             meters,
             model,
             reader,
-            Lane("changes", limits.waiting, partial(_use_cores, 1)),
+            Worker("changes", limits.waiting, partial(_use_cores, 1)),
         )
 
     def close(self) -> None:
-        """Finish what was begun."""
+        """Finish the jobs that were begun."""
         for thread in (self.model, self.writer, self.reader):
             thread.close()
 
 
 def _use_cores(number: int) -> None:
-    """In this thread. Two large teams of OpenMP threads would wait for each other, so changes take
-    one core. A thread that has not yet asked for its number takes the last that any thread set."""
+    """Let this thread compute on so many cores. Two large teams of OpenMP threads would wait for
+    each other, so changes take one core. A thread that has not yet asked for its number takes the
+    last number that any thread set."""
     torch.get_num_threads()
     torch.set_num_threads(number)
