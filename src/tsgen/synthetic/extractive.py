@@ -19,6 +19,8 @@ from tsgen.synthetic.writers import WRITERS, WriterKind
 from tsgen.terms.weights import TfidfWeights, build_tfidf
 from tsgen.terms.words import Splitter
 
+HEAVIEST = 12  # words of a document that its bags are drawn from
+
 
 class Extractive:
     """Titles and headings first, then sentences and bags of words in turn."""
@@ -66,7 +68,7 @@ class Extractive:
         """Two or more of the heaviest words, in the order of the text."""
         order = {word: place for place, word in enumerate(weights)}
         heaviest = sorted(weights, key=lambda word: (-weights[word], order[word]))
-        heaviest = heaviest[: self._config.heaviest]
+        heaviest = heaviest[:HEAVIEST]
         for _ in range(count if heaviest else 0):
             most = min(self._config.keywords, len(heaviest))
             size = int(rng.integers(min(2, most), most + 1))

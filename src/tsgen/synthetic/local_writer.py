@@ -194,6 +194,9 @@ def _draws(
     return np.random.default_rng((seed, number)).random((n, tokens))
 
 
+FREQUENT = 1000  # tokens of queries, the most frequent, that may be written for any document
+VALIDATION_PAIRS = 256  # at the most
+WARM_UP = 0.05  # share of all steps
 HELD_OUT = 0.05  # share of the pairs that validate where there is no dev split
 CHARACTERS = 8  # of a text to a token, at the most: what is kept of a document while training
 
@@ -203,12 +206,12 @@ def train_writer(data: DataSet, config: LocalConfig, seed: int, folder: Path) ->
     what `folder` holds."""
     documents = [each.contents for each in watched_documents(data)]
     documents = [text[: CHARACTERS * config.document_tokens] for text in documents]
-    training, validation = _pairs(data, config, seed)
+    training, validation = _pairs(data, seed)
     torch.manual_seed(seed)
     backbone = _backbone(config)
     queries = _tokens(backbone, training, config)
     writer = CopyingWriter(
-        backbone, frequent_tokens(queries, config.frequent), config.document_tokens
+        backbone, frequent_tokens(queries, FREQUENT), config.document_tokens
     )
     writer.to("cuda" if torch.cuda.is_available() else "cpu")
     batches = _Batches(writer, documents, training, queries, config.batch_size, seed)
@@ -218,7 +221,7 @@ def train_writer(data: DataSet, config: LocalConfig, seed: int, folder: Path) ->
         writer,
         _optimizer(writer, config),
         steps=batches.per_epoch * config.epochs,
-        warm_up=config.warm_up,
+        warm_up=WARM_UP,
         validate_every=config.validate_every,
         patience=config.patience,
         seed=seed,
@@ -259,7 +262,7 @@ class _Batches:
         return float(np.exp(-np.mean(losses)))
 
 
-def _pairs(data: DataSet, config: LocalConfig, seed: int) -> tuple[list[Pair], list[Pair]]:
+def _pairs(data: DataSet, seed: int) -> tuple[list[Pair], list[Pair]]:
     """What to learn from, and what to validate with: pairs of dev, or some held out."""
     numbers = {document.id: number for number, document in enumerate(data.documents())}
     pairs = judged_pairs(data, "train", numbers) if "train" in data.splits else []
@@ -271,10 +274,10 @@ def _pairs(data: DataSet, config: LocalConfig, seed: int) -> tuple[list[Pair], l
     rng = np.random.default_rng(seed)
     if "dev" in data.splits:
         others = judged_pairs(data, "dev", numbers)
-        chosen = rng.permutation(len(others))[: config.validation_pairs]
+        chosen = rng.permutation(len(others))[:VALIDATION_PAIRS]
         return pairs, [others[i] for i in chosen]
     order = rng.permutation(len(pairs))
-    count = min(max(int(len(pairs) * HELD_OUT), 1), config.validation_pairs)
+    count = min(max(int(len(pairs) * HELD_OUT), 1), VALIDATION_PAIRS)
     return [pairs[i] for i in order[count:]] or pairs, [pairs[i] for i in order[:count]]
 
 

