@@ -22,9 +22,8 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from tsgen.model.decoder_only import DecoderOnly
 from tsgen.model.mini import Mini
-from tsgen.model.seq2seq import Seq2Seq
+from tsgen.model.pretrained import DecoderOnly, Seq2Seq
 from tsgen.model.vocabulary import word_pieces
 from tsgen.settings import MiniConfig
 

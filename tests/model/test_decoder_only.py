@@ -7,7 +7,7 @@ import torch
 from backbones import FAMILIES
 from torch.testing import assert_close
 
-from tsgen.model.decoder_only import CUE, DecoderOnly
+from tsgen.model.pretrained import CUE, DecoderOnly
 
 QUERIES = ["egg", "a b c d e f g", "", "sodium in white bread"]  # of different lengths
 

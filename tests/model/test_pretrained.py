@@ -7,10 +7,8 @@ from transformers import AutoConfig, AutoTokenizer, BertModel, BloomConfig, Bloo
 
 from tiny import bert_config
 from tsgen.errors import ConfigError, MissingExtraError
-from tsgen.model import pretrained as packaged
-from tsgen.model.decoder_only import DecoderOnly
-from tsgen.model.pretrained import load_pretrained, load_saved
-from tsgen.model.seq2seq import Seq2Seq
+from tsgen.model import packaged
+from tsgen.model.pretrained import DecoderOnly, Seq2Seq, load_pretrained, load_saved
 
 
 @pytest.mark.parametrize(

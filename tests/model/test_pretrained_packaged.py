@@ -5,9 +5,7 @@ from importlib.util import find_spec
 import pytest
 import torch
 
-from tsgen.model.decoder_only import DecoderOnly
-from tsgen.model.pretrained import load_pretrained, load_saved
-from tsgen.model.seq2seq import Seq2Seq
+from tsgen.model.pretrained import DecoderOnly, Seq2Seq, load_pretrained, load_saved
 
 
 def needs(extra: str, *modules: str) -> pytest.MarkDecorator:

@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from tiny import Tiny
-from tsgen.model.decoder_only import DecoderOnly
 from tsgen.model.mini import Mini
-from tsgen.model.seq2seq import Seq2Seq
+from tsgen.model.pretrained import DecoderOnly, Seq2Seq
 from tsgen.model.vocabulary import word_pieces
 
 TINY = Tiny("bread egg milk rice tea white".split())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tsgen.docids.assign import term_sets
 from tsgen.records import Document
 from tsgen.terms.selection import RankedTerms, rank, select
-from tsgen.terms.weighing import reserved_term, weigh_corpus
+from tsgen.terms.weights import reserved_term, weigh_corpus
 
 Corpus = dict[str, dict[str, float]]  # document id → word → weight
 Sets = dict[str, frozenset[str]]

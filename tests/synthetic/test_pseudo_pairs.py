@@ -8,7 +8,7 @@ from tsgen.errors import ConfigError, DataError
 from tsgen.queries.pairs import Pair
 from tsgen.records import Document
 from tsgen.settings import PseudoQueryConfig
-from tsgen.synthetic.pseudo_pairs import PseudoPairs, shuffled
+from tsgen.synthetic.pseudo_query import PseudoPairs, shuffled
 
 DOCUMENTS = [
     Document(f"{i}", f"Text number {i} is about bread and butter.", f"T{i}") for i in range(10)

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsgen.terms.selection import pack, rank, sort_rows, unpack
-from tsgen.terms.weighing import Weighed
+from tsgen.terms.weights import Weighed
 from tsgen.terms.words import Splitter
 
 

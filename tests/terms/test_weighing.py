@@ -6,7 +6,7 @@ import pytest
 from tsgen.artifact import remove_pieces
 from tsgen.errors import TsgenError
 from tsgen.records import Document
-from tsgen.terms.weighing import PIECES, Weighed, reserved_term, weigh_corpus
+from tsgen.terms.weights import PIECES, Weighed, reserved_term, weigh_corpus
 
 DOCUMENTS = [Document(f"d{i}", text) for i, text in enumerate(["a b", "b", "", "a c", "c"])]
 

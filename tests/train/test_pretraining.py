@@ -15,7 +15,7 @@ from tsgen.model.generator import Generator
 from tsgen.model.mini import Mini
 from tsgen.records import TermSet
 from tsgen.settings import PretrainConfig, PseudoQueryConfig
-from tsgen.synthetic.pseudo_pairs import PseudoJudged
+from tsgen.synthetic.pseudo_query import PseudoJudged
 from tsgen.train import pretraining
 from tsgen.train.pretraining import pretrain, pretrain_config
 

@@ -23,7 +23,7 @@ from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
 from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError, MissingExtraError
 from tsgen.model.backbone import FLAN_T5
-from tsgen.model.pretrained import flan_t5_small
+from tsgen.model.packaged import flan_t5_small
 from tsgen.retrieve.systems import SYSTEMS, System
 
 

@@ -16,8 +16,15 @@ from tsgen.docids.term_set import TermSets
 from tsgen.progress import show
 from tsgen.settings import QUERIES, TermsConfig, WordsConfig
 from tsgen.terms.selection import RankedTerms, Selection, n_for_queries, rank, select
-from tsgen.terms.weighing import PIECES, Weighed, weigh_corpus
-from tsgen.terms.weights import TERM_WEIGHTS, Weights, WeightsKind, Workspace
+from tsgen.terms.weights import (
+    PIECES,
+    TERM_WEIGHTS,
+    Weighed,
+    Weights,
+    WeightsKind,
+    Workspace,
+    weigh_corpus,
+)
 from tsgen.terms.words import Splitter
 
 KIND = "term-sets"

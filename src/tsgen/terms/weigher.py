@@ -6,7 +6,7 @@ A word of several subwords takes the mean of their states; a word that occurs se
 its largest weight. Documents and queries share the model. The paper has no prior: `prior = "none"`.
 With `prior = "bm25"` a document word's weight is multiplied by its BM25 impact, so that an
 untrained weigher is BM25 itself and training corrects it: better where training is short.
-With `selector` a second MLP learns which words to select (terms/selector.py).
+With `selector` a second MLP learns which words to select (see the last part of this file).
 """
 
 import json
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from tsgen.errors import ConfigError
 from tsgen.records import Document
 from tsgen.settings import WeigherConfig, WordsConfig
 from tsgen.terms.encoder import empty_encoder, load_encoder, small, whole
-from tsgen.terms.weights import Impact
+from tsgen.terms.weights import Impact, TfidfWeights
 from tsgen.terms.words import Splitter
 from tsgen.training_loop import load_weights, save_weights
 
@@ -414,9 +414,7 @@ def _softmax(logits: dict[str, float]) -> dict[str, float]:
     return dict(zip(logits, (values / values.sum()).tolist(), strict=True))
 
 
-def selection_loss(
-    logits: torch.Tensor, asked: WordWeights, found: WordWeights
-) -> torch.Tensor:
+def selection_loss(logits: torch.Tensor, asked: WordWeights, found: WordWeights) -> torch.Tensor:
     """−mean log p(t | D) over the words t that query i shares with document i; `logits` [W] are
     those of the word occurrences of `found`."""
     pooled, rows, matched = _pool(logits, asked, found)
@@ -427,9 +425,7 @@ def selection_loss(
     return -(log_p * matched).sum() / matched.sum().clamp(min=1)
 
 
-def selected_share(
-    logits: torch.Tensor, asked: WordWeights, found: WordWeights, n: int
-) -> float:
+def selected_share(logits: torch.Tensor, asked: WordWeights, found: WordWeights, n: int) -> float:
     """The share of the words common to one query and one document that are among its `n` best."""
     pooled, _, matched = _pool(logits, asked, found)
     best = pooled.topk(min(n, len(pooled))).indices
@@ -450,3 +446,30 @@ def _pool(
     wanted = set(zip(asked.rows.tolist(), asked.words.tolist(), strict=True))
     matched = torch.tensor([tuple(pair) in wanted for pair in distinct.tolist()], device=device)
     return pooled, torch.from_numpy(distinct[:, 0]).to(device), matched
+
+
+# What is asked for and what is rare: a selector's p(t | D) mixed with tf-idf.
+#
+#     w(t, D) ∝ p(t | D)^a · tfidf(t, D)^(1 − a),   Σ over D's words = 1
+#
+# A selector learns which words of a text people ask for, but not how many other documents of the
+# collection have them; and a word that is in one document only is what identifies it.
+
+
+class Mixed:
+    """Both weights as one; `share` is a."""
+
+    def __init__(self, asked: Selector, rare: TfidfWeights, share: float) -> None:
+        self._asked, self._rare, self._share = asked, rare, share
+
+    def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
+        """For each document, in order, its distinct words with their weights."""
+        first, second = tee(documents)
+        for asked, rare in zip(self._asked.weigh(first), self._rare.weigh(second), strict=True):
+            yield self._mixed(asked, rare)
+
+    def _mixed(self, asked: dict[str, float], rare: dict[str, float]) -> dict[str, float]:
+        a = self._share
+        weights = {word: p**a * rare[word] ** (1 - a) for word, p in asked.items()}
+        total = sum(weights.values()) or 1.0
+        return {word: weight / total for word, weight in weights.items()}

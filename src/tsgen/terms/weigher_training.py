@@ -20,9 +20,9 @@ from tsgen.queries.pairs import Pair
 from tsgen.records import Document
 from tsgen.settings import LearnedConfig, TfidfConfig, WeigherConfig, WeigherTraining, WordsConfig
 from tsgen.terms import weigher as scoring
-from tsgen.terms.shipped_weigher import Mixed
 from tsgen.terms.weigher import (
     Aligner,
+    Mixed,
     Selector,
     Text,
     Weigher,

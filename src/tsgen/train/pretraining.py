@@ -23,7 +23,7 @@ from tsgen.model.backbone import backbone_version
 from tsgen.model.generator import Generator
 from tsgen.queries.pairs import Pair, judged_pairs
 from tsgen.settings import ModelConfig, PretrainConfig, PseudoQueryConfig, TrainConfig
-from tsgen.synthetic.pseudo_pairs import PseudoJudged, PseudoPairs
+from tsgen.synthetic.pseudo_query import PseudoJudged, PseudoPairs
 from tsgen.train.examples import Targets, Validation, reorder, sampled, weight_order
 from tsgen.train.iterate import FIGURES, MODEL
 from tsgen.train.loop import minimise
