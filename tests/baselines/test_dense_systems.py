@@ -17,7 +17,7 @@ from tastes import FOODS, OTHERS, QUERIES, TASTES, recall, write_words_bert
 from tsgen.baselines._bi_encoder import ContrastiveTraining, in_chunks, optimizer
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, flat_index
 from tsgen.baselines.ance import ANCEConfig, mine
-from tsgen.baselines.gtr import RIDGE, GTRConfig, evened, t5_encoder
+from tsgen.baselines.gtr import RIDGE, GTRConfig, spreading_map, t5_encoder
 from tsgen.errors import ConfigError, MissingExtraError
 from tsgen.model.packaged import flan_t5_small
 from tsgen.queries.negatives import ContrastiveSet
@@ -106,7 +106,7 @@ def test_a_fresh_t5_starts_with_its_vectors_evened_out(tmp_path: Path) -> None:
 def test_directions_that_vectors_share_weigh_less() -> None:
     rng = torch.Generator().manual_seed(0)
     vectors = torch.randn(4000, 4, generator=rng) * torch.tensor([16.0, 4.0, 1.0, 1.0])
-    scales = evened(vectors).diagonal()
+    scales = spreading_map(vectors).diagonal()
     moments = torch.tensor([256.0, 16.0, 1.0, 1.0])
     expected = (moments + RIDGE * moments.mean()) ** -0.25
     expected = expected / expected.square().mean().sqrt()

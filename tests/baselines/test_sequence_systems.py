@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from thirty import NAMES, fitted, recall, same_after_saving, tables, write_thirty
 
-from tsgen.baselines.ultron import numbered, stages, url_text
+from tsgen.baselines._identifiers import unique_texts
+from tsgen.baselines.ultron import stages, url_text
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.errors import ConfigError
 from tsgen.records import Document
@@ -105,7 +106,7 @@ def test_urls_become_texts() -> None:
     assert text("shop.com/a%20b?id=7") == "id=7/a b/shop.com"
     assert text(None) == "white-bread"
     assert text("", title="") == "some-text"
-    assert numbered(["a", "b", "a", "a"]) == ["a", "b", "a 2", "a 3"]
+    assert unique_texts(["a", "b", "a", "a"]) == ["a", "b", "a 2", "a 3"]
 
 
 def test_stages_of_training_are_pieces_then_synthetic_then_real(tmp_path: Path) -> None:
@@ -137,7 +138,11 @@ def test_settings_are_those_of_the_stages_and_its_own(tmp_path: Path) -> None:
     own = {"dsi": {"clusters": 4, "train": {"epochs": 7}, "decode": {"beam": 3}}}
     config: Any = SYSTEMS.get("dsi").settings(stages | own)
     assert (config.clusters, config.train.epochs, config.train.batch_size) == (4, 7, 30)
-    assert (config.decode.beam, config.decode.normalise, config.decode.prior_weight) == (3, "docid", 0)
+    assert (config.decode.beam, config.decode.normalise, config.decode.prior_weight) == (
+        3,
+        "docid",
+        0,
+    )
     assert config.queries.n == 2
     assert config.train.validation.normalise == "docid"
     with pytest.raises(ConfigError, match=r"\[dsi\]: unknown setting 'clutsers'"):

@@ -79,8 +79,6 @@ class BiEncoderConfig(StageConfig):
     """The peak learning rate of pre-trained weights."""
     head_learning_rate: float = Field(1e-3, gt=0)
     """The peak learning rate of weights that are new."""
-    warm_up: float = Field(0.1, ge=0, le=1)
-    """The share of the steps in which the learning rate grows."""
     freeze_embeddings: bool = False
     """Whether the encoder's token embeddings stay as they are."""
     validate_every: int = Field(500, ge=1)
@@ -130,7 +128,7 @@ class BiEncoder(nn.Module):
         raise NotImplementedError
 
     def penalty(self, queries: torch.Tensor, documents: torch.Tensor, step: int) -> torch.Tensor:
-        """A regulariser of a batch's vectors [Q, d] and [D, d] that is added to the loss; 0 here."""
+        """A regulariser of a batch's vectors [Q, d] and [D, d], added to the loss; 0 here."""
         del documents, step
         return queries.new_zeros(())
 
@@ -194,7 +192,7 @@ def in_chunks(
 WARM_UP = 0.1  # share of all steps
 WEIGHT_DECAY = 0.01
 
-NegativeMiner = Callable[[BiEncoder, Sequence[str], PairsWithNegatives], PairsWithNegatives]
+NegativeMiner = Callable[[BiEncoder, Sequence[str], ContrastiveSet], ContrastiveSet]
 """Replaces a training set's negatives, by a model and the texts of all documents."""
 
 

@@ -1,4 +1,10 @@
-"""Dense retrieval: one vector a text from an encoder's states, exact inner product search."""
+"""Dense retrieval: a text is one vector, s(Q, D) = v(Q) · v(D), searched exactly by faiss.
+
+    v = pool(h_1 … h_S), the state of [CLS] or the mean of all states;  then, as the settings say,
+    v ← W v (a projection)  and  v ← v / |v| (so that the product is the cosine).
+
+DPR, ANCE and GTR are such encoders with different settings and training.
+"""
 
 import copy
 from collections.abc import Sequence
@@ -23,24 +29,28 @@ Floats = NDArray[np.float32]
 
 
 class DenseConfig(BiEncoderConfig):
-    """How vectors are made."""
+    """The settings of a bi-encoder, and how its states become one vector."""
 
     pooling: Literal["cls", "mean"] = "cls"
-    normalise: bool = False  # to length 1: the product is the cosine
-    separate: bool = False  # queries and documents have an encoder each
-    projection: bool = False  # a linear map from pooled states to vectors
+    """The vector is the state of the first token (`cls`) or the mean of all states (`mean`)."""
+    normalise: bool = False
+    """Whether vectors are scaled to length 1, so that the product is the cosine."""
+    separate: bool = False
+    """Whether queries have an encoder of their own."""
+    projection: bool = False
+    """Whether a linear map turns pooled states into vectors."""
 
 
 class DenseEncoder(BiEncoder):
-    """The first token's state, or the mean over all."""
+    """A bi-encoder of one vector a text: the first token's state, or the mean of all states."""
 
     settings: ClassVar[type[BiEncoderConfig]] = DenseConfig
 
     def __init__(self, config: Any, encoder: Any, tokenizer: Any) -> None:
-        """With `separate` queries start from a copy of the documents' encoder, a projection from
-        the map that changes nothing."""
+        """Start the queries' encoder, if there is one, as a copy of the documents' encoder, and the
+        projection, if there is one, as the identity."""
         super().__init__(config, encoder, tokenizer)
-        self.asking = copy.deepcopy(encoder) if config.separate else None
+        self.query_encoder = copy.deepcopy(encoder) if config.separate else None
         self.projection: torch.nn.Linear | None = None
         if config.projection:
             width = encoder.config.hidden_size
@@ -49,7 +59,7 @@ class DenseEncoder(BiEncoder):
 
     @staticmethod
     def empty(folder: Path) -> tuple[Any, Any]:
-        """An encoder of a saved shape, and its tokenizer; of a T5 no decoder."""
+        """Make an encoder of the saved shape without its weights, of a T5 without the decoder."""
         hf: Any = import_module("transformers")
         config = hf.AutoConfig.from_pretrained(folder)
         if "t5" not in config.model_type:
@@ -58,15 +68,15 @@ class DenseEncoder(BiEncoder):
         return encoder, hf.AutoTokenizer.from_pretrained(folder, use_fast=True)
 
     def encoders(self) -> list[Any]:
-        """One or both."""
-        return [self.encoder] if self.asking is None else [self.encoder, self.asking]
+        """The documents' encoder, and the queries' one if there is one."""
+        return [self.encoder] if self.query_encoder is None else [self.encoder, self.query_encoder]
 
     def queries(self, tokens: Tokens) -> torch.Tensor:
-        """[Q, d]."""
-        return self._vectors(self.asking or self.encoder, tokens)
+        """Encode queries as vectors [Q, d]."""
+        return self._vectors(self.query_encoder or self.encoder, tokens)
 
     def documents(self, tokens: Tokens) -> torch.Tensor:
-        """[D, d]."""
+        """Encode documents as vectors [D, d]."""
         return self._vectors(self.encoder, tokens)
 
     def _vectors(self, encoder: Any, tokens: Tokens) -> torch.Tensor:
@@ -78,15 +88,15 @@ class DenseEncoder(BiEncoder):
         return torch.nn.functional.normalize(vectors, dim=-1) if self.config.normalise else vectors
 
 
-def _pool(states: torch.Tensor, mask: torch.Tensor, how: str) -> torch.Tensor:
-    if how == "cls":
+def _pool(states: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor:
+    if pooling == "cls":
         return states[:, 0]
     weights = mask.unsqueeze(-1).to(states)
     return (states * weights).sum(1) / weights.sum(1)
 
 
 class DenseRetriever:
-    """The documents' vectors in faiss' exact index."""
+    """A dense encoder and the vectors of all documents in faiss' exact index."""
 
     kind: ClassVar[type[DenseEncoder]] = DenseEncoder
 
@@ -96,17 +106,17 @@ class DenseRetriever:
 
     @classmethod
     def fit(cls, data: DataSet, model: DenseEncoder) -> Self:
-        """Read every document."""
+        """Encode every document of the data set."""
         documents = list(data.documents())
-        vectors = document_vectors(model, [document.contents for document in documents])
+        vectors = encode_documents(model, [document.contents for document in documents])
         return cls(model, [document.id for document in documents], vectors)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The `k` documents of the highest product, ties in document order."""
+        """The `k` documents of the highest inner product, ties in document order."""
         if not queries or not self._ids:
             return [[] for _ in queries]
-        asked = query_vectors(self._model, queries)
-        scores, found = self._index.search(asked, min(k, len(self._ids)))
+        vectors = encode_queries(self._model, queries)
+        scores, found = self._index.search(vectors, min(k, len(self._ids)))
         order = np.lexsort((found, -scores))
         found, scores = (np.take_along_axis(each, order, 1) for each in (found, scores))
         return [
@@ -115,7 +125,7 @@ class DenseRetriever:
         ]
 
     def save(self, folder: Path) -> None:
-        """Write the encoder and the vectors."""
+        """Write the encoder, the documents' ids and their vectors."""
         self._model.save(folder)
         (folder / IDS).write_bytes(orjson.dumps(self._ids))
         np.save(folder / VECTORS, self._vectors, allow_pickle=False)
@@ -129,7 +139,7 @@ class DenseRetriever:
 
 
 def flat_index(vectors: Floats) -> Any:
-    """faiss' exact index of the inner product."""
+    """Index vectors [D, d] for exact inner product search by faiss."""
     try:
         faiss: Any = import_module("faiss")
     except ImportError:
@@ -140,16 +150,16 @@ def flat_index(vectors: Floats) -> Any:
 
 
 @torch.inference_mode()
-def document_vectors(
+def encode_documents(
     model: DenseEncoder, texts: Sequence[str], longest: int | None = None
 ) -> Floats:
-    """[D, d], of so many tokens at most; None: as many as a search looks at."""
+    """The vectors [D, d] of documents cut off after `longest` tokens; None: as in search."""
     tokens = model.tokens(texts, longest or model.config.document_tokens)
-    return in_chunks(model.documents, tokens, "reading documents").float().cpu().numpy()
+    return in_chunks(model.documents, tokens, "encoding documents").float().cpu().numpy()
 
 
 @torch.inference_mode()
-def query_vectors(model: DenseEncoder, texts: Sequence[str]) -> Floats:
-    """[Q, d]."""
+def encode_queries(model: DenseEncoder, texts: Sequence[str]) -> Floats:
+    """The vectors [Q, d] of queries."""
     tokens = model.tokens(texts, model.config.query_tokens)
     return in_chunks(model.queries, tokens).float().cpu().numpy()

@@ -27,12 +27,13 @@ from tsgen.decode.topk import Float
 from tsgen.errors import ConfigError
 from tsgen.model.backbone import Backbone, tokenizer_of
 from tsgen.model.generator import load_backbone
+from tsgen.reciprocal_rank import DEPTH, mean_reciprocal_rank
 from tsgen.records import Hit, Reason
 from tsgen.retrieve.sequence_systems import SequenceConfig, SequenceFit
 from tsgen.settings import DecodeConfig
 from tsgen.train.examples import numbered_examples, padded, read_pairs
 from tsgen.train.iterate import MODEL
-from tsgen.train.loop import DEPTH, Batches, mean_of_ranks, minimise
+from tsgen.train.loop import Batches, minimise
 from tsgen.train.objective import TokenObjective
 from tsgen.train.sequence_generator import new_backbone
 from tsgen.training_loop import remove_checkpoint, shown
@@ -542,7 +543,8 @@ def _train(
 
     def figure() -> float:
         found = retriever.rank(validation.queries, DEPTH, train.validation)
-        return mean_of_ranks([one.documents.tolist() for _, one in found], validation)
+        documents = [one.documents.tolist() for _, one in found]
+        return mean_reciprocal_rank(documents, validation.answers)
 
     steps = batches.per_epoch * train.epochs
     parts = train, seed, folder, shown("training"), since, figure

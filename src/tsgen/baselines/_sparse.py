@@ -1,4 +1,11 @@
-"""Learned sparse retrieval: vectors over a tokenizer's vocabulary, most of their numbers zero."""
+"""Learned sparse retrieval: a text is a vector over a vocabulary, most of its weights zero.
+
+    s(Q, D) = Σ_t w_Q(t) · w_D(t) over the terms t that both have
+
+Search is exact: the terms' weights in all documents are one sparse matrix, a query is one product
+with it. SPLADEv2 and UniCOIL weigh the tokens of a tokenizer's vocabulary; the system `weigher` has
+words for terms, and shares the matrix.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,14 +25,13 @@ from tsgen.progress import show
 from tsgen.queries.lexical import top_documents
 from tsgen.records import Document, Hit
 
-# Exact sparse search: a matrix of the terms' weights in the documents, one product a query.
-
 IDS, POSTINGS = "ids.json", "postings.npz"
+BATCH = 128  # texts whose whole vectors are held at once
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The documents' ids and the weights of terms in them."""
+    """The ids of all documents and the weights of the terms in them."""
 
     ids: Sequence[str]
     weights: sparse.csr_array  # [terms, documents]
@@ -39,7 +45,7 @@ class Postings:
         return [Hit(self.ids[i], float(scores[i])) for i in top_documents(scores, k)]
 
     def save(self, folder: Path) -> None:
-        """Write both."""
+        """Write the ids and the weights."""
         (folder / IDS).write_bytes(orjson.dumps(self.ids))
         sparse.save_npz(folder / POSTINGS, self.weights, compressed=False)
 
@@ -50,34 +56,33 @@ class Postings:
         return cls(ids, sparse.csr_array(sparse.load_npz(folder / POSTINGS)))
 
 
-BATCH = 128  # texts whose whole vectors are held at once
-
-
 class SparseConfig(BiEncoderConfig):
-    """How much of a document is read."""
+    """The settings of a bi-encoder, and how much of a document is read."""
 
     windows: int | None = Field(1, ge=1)
-    """So many windows of `document_tokens`, of which a term keeps its largest weight; None: all."""
+    """Windows of `document_tokens` that are read of a document, of which a term keeps its largest
+    weight; unset: all."""
 
 
 class SparseEncoder(BiEncoder):
-    """Queries and documents alike: [B, V] weights ≥ 0 of all tokens of the vocabulary."""
+    """A bi-encoder that gives every token of the vocabulary a weight ≥ 0, in queries and documents
+    alike."""
 
     def queries(self, tokens: Tokens) -> torch.Tensor:
-        """[Q, V]."""
+        """The weights [Q, V] of tokens in queries."""
         return self.weights(tokens)
 
     def documents(self, tokens: Tokens) -> torch.Tensor:
-        """[D, V]."""
+        """The weights [D, V] of tokens in documents."""
         return self.weights(tokens)
 
     def weights(self, tokens: Tokens) -> torch.Tensor:
-        """[B, V]."""
+        """The weights [B, V] of tokens in texts."""
         raise NotImplementedError
 
 
 class SparseRetriever:
-    """Postings of the documents' vectors; `kind` says how queries are weighed."""
+    """A sparse encoder (of the class `kind`) and the postings of all documents."""
 
     kind: type[SparseEncoder]
 
@@ -86,7 +91,7 @@ class SparseRetriever:
 
     @classmethod
     def fit(cls, data: DataSet, model: SparseEncoder) -> Self:
-        """Weigh every document."""
+        """Weigh the tokens of every document of the data set."""
         ids: list[str] = []
         rows = [_document_rows(model, batch) for batch in _batches(data, ids)]
         return cls(model, Postings(ids, sparse.vstack(rows).T.tocsr()))
@@ -115,7 +120,7 @@ class SparseRetriever:
 
 
 def _batches(data: DataSet, ids: list[str]) -> Iterator[list[Document]]:
-    """The documents, some at a time, noting their ids."""
+    """The documents, `BATCH` at a time; appends their ids to `ids`."""
     documents = iter(data.documents())
     while batch := list(islice(documents, BATCH)):
         ids.extend(document.id for document in batch)
@@ -125,7 +130,7 @@ def _batches(data: DataSet, ids: list[str]) -> Iterator[list[Document]]:
 
 @torch.inference_mode()
 def _document_rows(model: SparseEncoder, documents: Sequence[Document]) -> Any:
-    """[D, V] the documents' weights: of each term the largest in any window."""
+    """The weights [D, V] of documents: of each token the largest in any window."""
     windows = _windows(model, [document.contents for document in documents])
     weights = in_chunks(model.documents, [window for own in windows for window in own])
     first = np.cumsum([0, *(len(own) for own in windows[:-1])])
@@ -134,7 +139,7 @@ def _document_rows(model: SparseEncoder, documents: Sequence[Document]) -> Any:
 
 
 def _windows(model: SparseEncoder, texts: Sequence[str]) -> list[list[Sequence[int]]]:
-    """For each text the tokens of its windows, as many as the settings say."""
+    """For each text the tokens of its first `windows` windows."""
     encoded = model.tokenizer(
         list(texts),
         truncation=True,

@@ -1,4 +1,4 @@
-"""DSI (Tay et al., 2022): a document's identifier says in which clusters of clusters it is.
+"""DSI (Tay et al., 2022): the identifier is the document's path in a tree of clusters.
 
 `ids = "hierarchical"`: k-means over all vectors, k = 10, and again inside every cluster of over
 c = 100 documents; the last code numbers a cluster's documents. `atomic`: one symbol a document.
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from tsgen.baselines._clusters import document_vectors, hierarchical_codes, leaf_size
+from tsgen.baselines._identifiers import hierarchical_codes, leaf_size, minilm_vectors
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.retrieve.sequence_systems import (
@@ -27,24 +27,27 @@ from tsgen.retrieve.sequence_systems import (
 
 
 class DSIConfig(SequenceConfig):
-    """Which identifiers, and the sizes of the hierarchical ones."""
+    """The settings of a sequence system, the kind of identifiers and their sizes."""
 
     ids: Literal["hierarchical", "atomic", "naive"] = "hierarchical"
-    clusters: int = Field(10, ge=2)  # k
-    leaf: int = Field(100, ge=1)  # c, at most
+    """The kind of identifiers: paths of clusters, one symbol a document, or numbers."""
+    clusters: int = Field(10, ge=2)
+    """Clusters that a cluster is split into, the paper's k."""
+    leaf: int = Field(100, ge=1)
+    """Clusters of more documents are split, the paper's c; at most √D."""
 
 
 def dsi_ids(
     data: DataSet, config: DSIConfig, seed: int, cache: Path, tokenizer: Any
 ) -> SequenceIds:
-    """The sequence of each document."""
+    """Give each document its identifier, of the kind that the settings name."""
     ids = [document.id for document in watched_documents(data)]
     if config.ids == "naive":
         return text_ids(ids, [str(number) for number in range(len(ids))], tokenizer, 32)
     if config.ids == "atomic":
         return SequenceIds.of(ids, [[number] for number in range(len(ids))], symbols=ids)
     leaf = leaf_size(len(ids), config.leaf, config.clusters)
-    codes = hierarchical_codes(document_vectors(data, cache), config.clusters, leaf, seed)
+    codes = hierarchical_codes(minilm_vectors(data, cache), config.clusters, leaf, seed)
     names = [str(code) for code in range(max(config.clusters, leaf))]
     return SequenceIds.of(ids, codes, symbols=names)
 

@@ -1,7 +1,7 @@
 """GENRE (De Cao et al., 2021): the title is the identifier, generated inside the trie of titles.
 
-Documents that share a title are found together; among them BM25 of the query decides, where GENRE
-has one page a title. A document without a title has its first words.
+The score of a document is log p(title | query). A document without a title has its first words for
+one. GENRE has one page a title; here documents that share a title are ranked by BM25 of the query.
 
 Deviations: the score is the sum of log p over the title, not its mean over tokens; the backbone is
 that of all generative systems instead of BART.
@@ -32,30 +32,33 @@ INDEX = "bm25"
 
 
 class GENREConfig(SequenceConfig):
-    """How much of a title counts."""
+    """The settings of a sequence system, and how long identifiers are."""
 
-    longest: int = Field(32, ge=1)  # tokens
-    words: int = Field(8, ge=1)  # of the text, for a document without a title
+    longest: int = Field(32, ge=1)
+    """Titles are cut off after so many tokens."""
+    words: int = Field(8, ge=1)
+    """A document without a title has so many first words of its text for an identifier."""
 
 
 class GENRE:
-    """Titles by generation, and BM25 between the documents of one title."""
+    """Generation of titles, with BM25 among the documents of one title."""
 
     def __init__(self, titles: SequenceRetriever, index: LexicalIndex) -> None:
         self.sequences, self._index = titles, index
         self._numbers = titles.generator.ids.document_numbers()
         rows = titles.generator.ids
         shared = Counter(rows.sequence(document).tobytes() for document in range(len(rows)))
-        self._most = max(shared.values(), default=1)
+        self._largest = max(shared.values(), default=1)
 
     def search(self, queries: Sequence[str], k: int, beam: int | None = None) -> list[list[Hit]]:
-        """At most `k` hits for each query; those of one title by BM25, then in document order."""
-        # The last title may be cut off: all its documents are looked at before k are taken.
-        found = self.sequences.search(queries, k + self._most - 1, beam)
+        """At most `k` hits for each query, best first; those of one title by BM25, then in document
+        order."""
+        # The k-th hit may be one of several documents of a title: all of them are ranked first.
+        found = self.sequences.search(queries, k + self._largest - 1, beam)
         return [self._ordered(*one)[:k] for one in zip(queries, found, strict=True)]
 
     def _ordered(self, query: str, hits: list[Hit]) -> list[Hit]:
-        scores = self._index.scores(query) if self._most > 1 else np.zeros(len(self._numbers))
+        scores = self._index.scores(query) if self._largest > 1 else np.zeros(len(self._numbers))
 
         def by_words(hit: Hit) -> float:
             return -float(scores[self._numbers[hit.document_id]])
@@ -64,7 +67,7 @@ class GENRE:
         return [hit for _, same in titles for hit in sorted(same, key=by_words)]
 
     def save(self, folder: Path) -> None:
-        """Write both parts."""
+        """Write the generator, the identifiers and the BM25 index."""
         self.sequences.save(folder)
         _save_index(self._index, folder)
 
@@ -80,12 +83,12 @@ def _save_index(index: LexicalIndex, folder: Path) -> None:
 
 
 def title_of(document: Document, words: int) -> str:
-    """The title, or the first words."""
+    """The document's title, or the first words of its text."""
     return document.title.strip() or " ".join(document.text.split()[:words])
 
 
 def title_ids(data: DataSet, config: GENREConfig, tokenizer: Any) -> SequenceIds:
-    """The title of each document in the tokenizer's pieces."""
+    """Give each document its title, in the tokenizer's pieces, as its identifier."""
     documents = [(each.id, title_of(each, config.words)) for each in watched_documents(data)]
     ids, titles = ([one[i] for one in documents] for i in range(2))
     return text_ids(ids, titles, tokenizer, config.longest)

@@ -1,8 +1,18 @@
 """GenRet (Sun et al., 2023): identifiers are discrete codes that are themselves learned.
 
-Codes are learned position by position from pairs of queries and documents (see `_codebooks`:
-retrieval, reconstruction and commitment, codebooks that start from balanced clusters); then the
-generator learns to write them, inside the trie.
+Codes are learned position by position from pairs of queries and documents; then the generator
+learns to write them, inside the trie. At position t a document has the state
+
+    h_t = normalise(r + net(r)),   r = v − Σ_{i<t} e_i(c_i),
+
+of its vector v less the codebook entries of its codes so far, which are fixed by then; its code c_t
+is the nearest entry e_t of the codebook of t. A codebook starts from balanced clusters of the
+states, so that all codes are in use, and is trained together with the net by the sum of
+
+- retrieval: a query is nearer to its document's state than to those of the batch's other documents,
+  and predicts its document's code;
+- reconstruction: the entries of a document's codes tell its vector from those of the others;
+- commitment: a state stays near its entry.
 
 Deviations: the tokenizer that makes codes reads vectors of a frozen MiniLM, where GenRet trains a
 T5 end to end, and codes are fixed before the generator learns them; a codebook has at most √D
@@ -21,13 +31,13 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
-from tsgen.baselines._clusters import (
+from tsgen.baselines._identifiers import (
     Codes,
     Floats,
-    balanced_kmeans,
     code_ids,
-    document_vectors,
+    kmeans,
     leaf_size,
+    minilm_vectors,
 )
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
@@ -36,21 +46,10 @@ from tsgen.retrieve.sequence_systems import SequenceConfig, SequenceFit, registe
 from tsgen.synthetic.round_trip import VectorReader
 from tsgen.training_loop import TrainingLoop, remove_checkpoint, shard, shown
 
-# Discrete codes that are learned position by position, as GenRet's document tokenizer does.
-#
-# A document's state at position t is made of its vector less what its codes so far, fixed by then,
-# say; its code is the nearest entry of the codebook of t. A codebook starts from balanced clusters
-# of the states, so that all codes are in use, and is trained together with what makes the states by
-#
-# - retrieval: a query is nearer to its document's state than to those of the batch's other
-#   documents, and tells its document's code;
-# - reconstruction: the entries of a document's codes tell its vector from those of the others;
-# - commitment: a state stays near its entry.
-
 TEMPERATURE = 0.05
-HELD_OUT = 512  # pairs that validate; they are learned, too, since codes are of documents
+VALIDATION = 512  # pairs that validate; they are trained on, too, since codes are of documents
 RATE = 1e-3
-ALIKE = 8  # pairs of one prefix in a batch
+SAME_PREFIX = 8  # pairs in a batch whose documents share all codes so far
 
 Int = NDArray[np.int64]
 
@@ -66,7 +65,7 @@ class CodePairs:
 
 @dataclass(frozen=True, slots=True)
 class CodeTraining:
-    """How long each position is learned; a part of the loss with weight 0 is left out."""
+    """How long each position is trained, and the weights of the parts of the loss."""
 
     epochs: int = 5
     minutes: float | None = None  # of each position
@@ -77,7 +76,7 @@ class CodeTraining:
 
 
 class Codebooks(nn.Module):
-    """The codebooks [T, K, d] of all positions, and what makes states of vectors."""
+    """The codebooks [T, K, d] of all positions, and the net that makes states of vectors."""
 
     def __init__(self, width: int, positions: int, codes: int) -> None:
         super().__init__()
@@ -87,51 +86,60 @@ class Codebooks(nn.Module):
         self.begin()
 
     def begin(self) -> None:
-        """A state is the rest of its vector again, from which each position's codebook starts."""
+        """Set the net to zero for the start of a position: a state is the rest of its vector."""
         for weights in self.last.parameters():
             nn.init.zeros_(weights)
 
     def states(self, vectors: Tensor, codes: Tensor) -> Tensor:
-        """[B, d] after codes [B, t]."""
-        rest = vectors - self.told(codes)
+        """The states [B, d] of vectors [B, d] after their codes [B, t]."""
+        rest = vectors - self.decode(codes)
         return normalize(rest + self.net(rest), dim=-1)
 
-    def told(self, codes: Tensor) -> Tensor:
-        """[B, d] what the codes [B, t] say of a vector: the sum of their entries."""
+    def decode(self, codes: Tensor) -> Tensor:
+        """The sum [B, d] of the entries of codes [B, t]: what they say of a vector."""
         entries = [self.books[place, codes[:, place]] for place in range(codes.shape[1])]
         zero = self.books.new_zeros(len(codes), self.books.shape[2])
         return torch.stack([zero, *entries]).sum(dim=0)
 
     def scores(self, states: Tensor, position: int) -> Tensor:
-        """[B, K] of the codes at a position."""
+        """The scores [B, K] of all codes at a position, by states [B, d]."""
         return states @ normalize(self.books[position], dim=-1).T / TEMPERATURE
 
     def tensor(self, array: Floats | Int) -> Tensor:
-        """A copy of an array, which may be a file that is read only, where the codebooks are."""
+        """Copy an array, which may be a read-only file, to the device of the codebooks."""
         return torch.tensor(array, device=self.books.device)
 
     def loss(
         self, queries: Tensor, documents: Tensor, codes: Tensor, same: Tensor, how: CodeTraining
     ) -> Tensor:
-        """Of pairs [B] whose documents have codes [B, t]; `same` [B, B] tells equal documents."""
+        """The loss of a batch of pairs at the next position.
+
+        Args:
+            queries: Vectors [B, d].
+            documents: Vectors [B, d] of the relevant documents.
+            codes: The documents' codes so far [B, t].
+            same: Whether the documents of two pairs are the same one [B, B].
+            how: The weights of the loss.
+        """
         position, right = codes.shape[1], torch.arange(len(queries), device=codes.device)
-        found, asked = self.states(documents, codes), self.states(queries, codes)
-        own = self.scores(found, position)
+        document, query = self.states(documents, codes), self.states(queries, codes)
+        own = self.scores(document, position)
         code = own.argmax(dim=-1)
-        others = same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
-        near = (asked @ found.T / TEMPERATURE).masked_fill(others, -torch.inf)
-        retrieval = cross_entropy(near, right) + cross_entropy(self.scores(asked, position), code)
-        told = normalize(self.told(torch.cat((codes, code[:, None]), dim=1)), dim=-1)
-        alike = told @ normalize(documents, dim=-1).T / TEMPERATURE
-        telling = cross_entropy(alike.masked_fill(others, -torch.inf), right)
-        both = how.retrieval * retrieval + how.reconstruction * telling
-        return both + how.commitment * cross_entropy(own, code)
+        repeated = same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
+        near = (query @ document.T / TEMPERATURE).masked_fill(repeated, -torch.inf)
+        retrieval = cross_entropy(near, right) + cross_entropy(self.scores(query, position), code)
+        decoded = normalize(self.decode(torch.cat((codes, code[:, None]), dim=1)), dim=-1)
+        alike = decoded @ normalize(documents, dim=-1).T / TEMPERATURE
+        reconstruction = cross_entropy(alike.masked_fill(repeated, -torch.inf), right)
+        loss = how.retrieval * retrieval + how.reconstruction * reconstruction
+        return loss + how.commitment * cross_entropy(own, code)
 
 
 def learn_codes(
     pairs: CodePairs, positions: int, codes: int, how: CodeTraining, seed: int, folder: Path
 ) -> Codes:
-    """The codes [T] of each document; `folder` keeps what an interrupted call goes on from."""
+    """Learn the codes [T] of each document; `folder` keeps checkpoints, from which an interrupted
+    call goes on."""
     torch.manual_seed(seed)
     model = Codebooks(pairs.documents.shape[1], positions, codes)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
@@ -150,12 +158,12 @@ def learn_codes(
 
 @torch.no_grad()
 def _start(model: Codebooks, pairs: CodePairs, known: Tensor, seed: int) -> None:
-    """Diverse initialisation: the means of balanced clusters of what is still to be told."""
+    """Diverse initialisation: the codebook's entries are the means of balanced clusters."""
     model.begin()
     position, size = known.shape[1], model.books.shape[1]
     vectors = model.tensor(pairs.documents)
     label = balanced_kmeans(model.states(vectors, known).cpu().numpy(), size, seed + position)
-    rest = vectors - model.told(known)
+    rest = vectors - model.decode(known)
     for code in np.unique(label):
         model.books[position, int(code)] = rest[np.flatnonzero(label == code)].mean(dim=0)
 
@@ -183,16 +191,16 @@ def _train(
 def _losses(
     model: Codebooks, pairs: CodePairs, known: Tensor, how: CodeTraining, seed: int
 ) -> Callable[[int], Tensor]:
-    """The loss of each step, from (seed, step) alone. A batch has several pairs of each prefix that
-    is in it: what tells these apart is what the next code has to say."""
+    """The loss of each step, which depends on (seed, step) alone. A batch has several pairs of each
+    prefix that is in it: the next code has to tell their documents apart."""
     group = np.unique(known.cpu()[pairs.answers], axis=0, return_inverse=True)[1].reshape(-1)  # [P]
     order, sizes = np.argsort(group, kind="stable"), np.bincount(group)
-    starts, drawn = np.cumsum(sizes) - sizes, -(-how.batch_size // ALIKE)
+    starts, drawn = np.cumsum(sizes) - sizes, -(-how.batch_size // SAME_PREFIX)
 
     def loss(step: int) -> Tensor:
         rng = np.random.default_rng((seed, step))
         chosen = group[rng.integers(len(group), size=drawn)][:, None]
-        place = starts[chosen] + (rng.random((drawn, ALIKE)) * sizes[chosen]).astype(np.int64)
+        place = starts[chosen] + (rng.random((drawn, SAME_PREFIX)) * sizes[chosen]).astype(np.int64)
         rows = shard(order[place].ravel()[: how.batch_size])
         answers, queries = model.tensor(pairs.answers[rows]), model.tensor(pairs.queries[rows])
         documents = model.tensor(pairs.documents[pairs.answers[rows]])
@@ -203,43 +211,82 @@ def _losses(
 
 @torch.no_grad()
 def _assigned(model: Codebooks, vectors: Floats, known: Tensor) -> Tensor:
-    """[D] the next code of each document."""
+    """The next code [D] of each document."""
     return model.scores(model.states(model.tensor(vectors), known), known.shape[1]).argmax(dim=-1)
 
 
 @torch.no_grad()
 def _figure(model: Codebooks, pairs: CodePairs, known: Tensor) -> float:
-    """How many queries tell their document's code, times what it adds to those before (entropy)."""
-    position, answers = known.shape[1], model.tensor(pairs.answers[:HELD_OUT])
+    """The validation figure: the share of queries that predict their document's code, times the
+    entropy that the code adds to those before, as a share of the most it could add."""
+    position, answers = known.shape[1], model.tensor(pairs.answers[:VALIDATION])
     codes = _assigned(model, pairs.documents, known)
-    asked = model.states(model.tensor(pairs.queries[:HELD_OUT]), known[answers])
-    right = (model.scores(asked, position).argmax(dim=-1) == codes[answers]).float().mean()
-    told = _entropy(torch.cat((known, codes[:, None]), dim=1)) - _entropy(known)
-    return float(right * told / np.log(max(model.books.shape[1], 2)))
+    queries = model.states(model.tensor(pairs.queries[:VALIDATION]), known[answers])
+    right = (model.scores(queries, position).argmax(dim=-1) == codes[answers]).float().mean()
+    added = _entropy(torch.cat((known, codes[:, None]), dim=1)) - _entropy(known)
+    return float(right * added / np.log(max(model.books.shape[1], 2)))
 
 
 def _entropy(codes: Tensor) -> float:
-    """Of the rows [D, t]."""
+    """The entropy of the distribution of the rows of codes [D, t]."""
     share = np.unique(codes.cpu().numpy(), axis=0, return_counts=True)[1] / len(codes)
     return float(-(share @ np.log(share)))
 
 
+def balanced_kmeans(
+    vectors: Floats, clusters: int, seed: int, rounds: int = 5
+) -> NDArray[np.int64]:
+    """The cluster of each vector [D], none with more than ⌈D / K⌉ of them.
+
+    This is Lloyd's algorithm, but in each round vectors choose in turn, those first that lose most
+    if they do not get their nearest centroid.
+    """
+    _, centroids = kmeans(vectors, clusters, seed)
+    label = np.zeros(len(vectors), np.int64)
+    for _ in range(rounds):
+        near = vectors @ centroids.T - (centroids**2).sum(axis=1) / 2  # [D, K] larger is nearer
+        label = _within_capacity(near)
+        for one in np.unique(label):
+            centroids[one] = vectors[label == one].mean(axis=0)
+    return label
+
+
+def _within_capacity(near: Floats) -> NDArray[np.int64]:
+    """Give each row of similarities [D, K] its nearest cluster that is not yet full; [D]."""
+    count, clusters = near.shape
+    room = np.full(clusters, -(-count // clusters))
+    wishes = np.argsort(-near, axis=1, kind="stable")
+    ranked = -np.sort(-near, axis=1)
+    loss = ranked[:, 0] - ranked[:, min(1, clusters - 1)]
+    label = np.zeros(count, np.int64)
+    for row in np.argsort(-loss, kind="stable"):
+        label[row] = wishes[row][np.argmax(room[wishes[row]] > 0)]
+        room[label[row]] -= 1
+    return label
+
+
 class GenRetConfig(SequenceConfig):
-    """The sizes of the codes, and how they are learned."""
+    """The settings of a sequence system, the sizes of the codes and how they are learned."""
 
     positions: int = Field(3, ge=1)
-    codes: int = Field(512, ge=2)  # of a position, at most
-    epochs: int = Field(5, ge=0)  # of each position, unless there are minutes
-    retrieval: float = Field(1.0, ge=0)  # the weights of the parts of the loss
+    """Codes of an identifier."""
+    codes: int = Field(512, ge=2)
+    """Entries of each position's codebook; at most √D."""
+    epochs: int = Field(5, ge=0)
+    """Passes over the pairs for each position, unless training has minutes."""
+    retrieval: float = Field(1.0, ge=0)
+    """The weight of the retrieval loss."""
     reconstruction: float = Field(1.0, ge=0)
+    """The weight of the reconstruction loss."""
     commitment: float = Field(1.0, ge=0)
+    """The weight of the commitment loss."""
 
 
 def learned_codes(
     data: DataSet, config: GenRetConfig, pairs: Sequence[Pair], seed: int, folder: Path
 ) -> Codes:
-    """The codes of each document, from what is asked for it."""
-    documents = document_vectors(data, folder.parent)
+    """The codes of each document, learned from its queries."""
+    documents = minilm_vectors(data, folder.parent)
     queries = VectorReader().vectors([pair.query for pair in pairs], "reading queries")
     answers = np.array([pair.document for pair in pairs], np.int64)
     minutes = config.train.part(2 * config.positions).minutes

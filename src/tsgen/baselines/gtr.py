@@ -1,13 +1,17 @@
 """GTR (Ni et al., 2022): a T5's encoder as one bi-encoder for queries and documents.
 
-The vector is the mean of the encoder's states, projected, of length 1; the loss is over the batch
-and a hard negative at a low temperature. With a hub, `sentence-transformers/gtr-t5-base` as
-`gtr.encoder` starts from the published weights (with `gtr.epochs=0` it searches with them as they
-are), any other T5 by name or folder from that T5. Without one, `flan-t5-small` is the backbone that
-pip brings. It deviates in its data: the paper trains on two billion pairs of web questions first,
-which no user has; we train on the data set's own pairs, with BM25's negatives. A T5's vectors all
-point one way, where its common words are; so that its first steps are not spent on that, the
-projection starts as the map that evens them out (see `evened`; BERT-whitening, Su et al., 2021).
+    v = W h / |W h|,   h = mean of the encoder's states,   s(Q, D) = v(Q) · v(D)
+
+The loss is over the batch's documents and a hard negative at a low temperature. With a hub,
+`gtr.encoder = "sentence-transformers/gtr-t5-base"` starts from the published weights (with
+`gtr.epochs=0` it searches with them as they are); any other T5 can be named or given as a folder.
+Without a hub training starts from flan-t5-small, which pip brings. The vectors of a T5 that was
+never trained for search all point one way; so that the first steps are not spent on that, the
+projection W starts as the map that spreads them (see `spreading_map`; BERT-whitening, Su et al.,
+2021).
+
+Deviation: the paper trains on two billion pairs of web questions first, which no user has; here
+training is on the data set's own pairs, with BM25's negatives.
 """
 
 from collections.abc import Sequence
@@ -18,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tsgen.baselines._bi_encoder import finish, in_chunks, trained
+from tsgen.baselines._bi_encoder import encode_corpus, in_chunks, train_bi_encoder
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
 from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError, MissingExtraError
@@ -28,17 +32,23 @@ from tsgen.retrieve.systems import SYSTEMS, System
 
 
 class GTRConfig(DenseConfig):
-    """GTR's settings."""
+    """The settings of dense encoders with GTR's defaults."""
 
     encoder: str = FLAN_T5
+    """The T5 that training starts from: `flan-t5-small`, a hub name or a folder."""
     pooling: Any = "mean"
+    """The vector is the state of the first token (`cls`) or the mean of all states (`mean`)."""
     normalise: bool = True
+    """Whether vectors are scaled to length 1, so that the product is the cosine."""
     projection: bool = True
+    """Whether a linear map turns pooled states into vectors."""
     temperature: float = 0.01
-    learning_rate: float = 1e-3  # T5 learns at high rates
+    """The τ by which scores are divided in the loss."""
+    learning_rate: float = 1e-3
+    """The peak learning rate of pre-trained weights; T5 learns at high rates."""
 
 
-SAMPLE = 2000  # of documents, and of queries, to look at before training
+SAMPLE = 2000  # documents, and queries, that the projection is fitted to before training
 STRENGTH, RIDGE = 0.25, 0.1
 
 
@@ -47,34 +57,36 @@ class FreshT5(DenseEncoder):
 
     @torch.inference_mode()
     def begin(self, texts: Sequence[str], queries: Sequence[str]) -> None:
-        """Set the projection by the vectors of some documents and queries."""
+        """Set the projection to the spreading map of some documents' and queries' vectors."""
         if self.projection is None:
             return
         self.eval()
         chosen = np.random.default_rng(0).permutation
         some = [texts[i] for i in chosen(len(texts))[:SAMPLE]]
-        asked = [queries[i] for i in chosen(len(queries))[:SAMPLE]]
+        some_queries = [queries[i] for i in chosen(len(queries))[:SAMPLE]]
         length = self.config.training_tokens or self.config.document_tokens
-        found = in_chunks(self.documents, self.tokens(some, length), "looking at documents")
-        read = self.tokens(asked, self.config.query_tokens)
-        vectors = torch.cat((found, in_chunks(self.queries, read)))
-        self.projection.weight.copy_(evened(torch.nn.functional.normalize(vectors, dim=-1)))
+        encoded = in_chunks(self.documents, self.tokens(some, length), "sampling documents")
+        tokens = self.tokens(some_queries, self.config.query_tokens)
+        vectors = torch.cat((encoded, in_chunks(self.queries, tokens)))
+        self.projection.weight.copy_(spreading_map(torch.nn.functional.normalize(vectors, dim=-1)))
 
 
-def evened(vectors: torch.Tensor) -> torch.Tensor:
-    """[d, d] M^{−1/4}, M = E[v vᵀ] + ridge: the map under which directions that all vectors share
-    weigh less and rare ones more (M^{−1/2} would make all equal, noise as well). Its norm is that
-    of the identity."""
+def spreading_map(vectors: torch.Tensor) -> torch.Tensor:
+    """The map M^{−1/4} [d, d], with M = E[v vᵀ] + ridge, of vectors v [B, d].
+
+    Under it directions that all vectors share weigh less and rare ones more; M^{−1/2} would make
+    all directions equal, noise as well. Its norm is that of the identity.
+    """
     moments = (vectors.T @ vectors).double() / len(vectors)
     values, directions = torch.linalg.eigh(moments)
     scales = (values.clamp(min=0) + RIDGE * values.mean()) ** -STRENGTH
     scales = scales / scales.square().mean().sqrt()
-    evening: torch.Tensor = (directions * scales) @ directions.T
-    return evening.float()
+    spread: torch.Tensor = (directions * scales) @ directions.T
+    return spread.float()
 
 
 def t5_encoder(config: GTRConfig) -> DenseEncoder:
-    """The start of a training, by the encoder that the settings name."""
+    """Load the encoder that the settings name, from which training starts."""
     encoder, tokenizer, projection = _parts(config.encoder)
     encoder.config.tie_word_embeddings = True  # with no output layer: the stack's with the model's
     encoder.set_input_embeddings(encoder.get_input_embeddings())
@@ -90,7 +102,7 @@ def t5_encoder(config: GTRConfig) -> DenseEncoder:
 
 
 def _parts(name: str) -> tuple[Any, Any, Any]:
-    """A T5's encoder, its tokenizer, and the projection of a published bi-encoder, if it is one."""
+    """A T5's encoder, its tokenizer and, of a published bi-encoder, its projection (else None)."""
     hf: Any = import_module("transformers")
     if name == FLAN_T5:
         model, tokenizer = flan_t5_small()
@@ -108,7 +120,7 @@ def _parts(name: str) -> tuple[Any, Any, Any]:
 
 
 def _projection(modules: Sequence[Any], name: str, width: int) -> Any:
-    """The linear map of a published bi-encoder, if it has one."""
+    """The linear map of a published bi-encoder; None where it has none."""
     for module in modules:
         if (linear := getattr(module, "linear", None)) is None:
             continue
@@ -139,8 +151,11 @@ def _sentence_transformer(name: str) -> Any:
 
 
 def _fit(data: DataSet, config: GTRConfig, seed: int, folder: Path) -> None:
-    kept = trained("gtr", lambda: t5_encoder(config), data, config, seed, folder.parent)
-    finish(DenseRetriever, data, [kept], folder)
+    def start() -> DenseEncoder:
+        return t5_encoder(config)
+
+    encoder = train_bi_encoder("gtr", start, data, config, seed, folder.parent)
+    encode_corpus(DenseRetriever, data, [encoder], folder)
 
 
 SYSTEMS.register(System("gtr", GTRConfig, _fit, DenseRetriever.load, trains=True))

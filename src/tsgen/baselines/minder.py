@@ -1,8 +1,8 @@
 """MINDER (Li et al., 2023): several views of a document identify it, each by its n-grams.
 
-Views are the title, the text and synthetic queries for the document. One model writes n-grams of
-any of them; a word before the query says which is wanted. The n-grams of all views are scored
-together as SEAL scores those of the text.
+The views are the title, the text and synthetic queries for the document. One model generates
+n-grams of each view, whose name stands before the query; the n-grams of all views are scored
+together, as SEAL scores those of the text (the formula is in `_ngrams`).
 
 Deviations: those of SEAL (see `seal`); the synthetic queries are those of [queries], by whatever
 writer it names, where the paper has 20 of docT5query a passage; n-grams of the view `body` may come
@@ -17,7 +17,7 @@ from tsgen.retrieve.sequence_systems import register_sequences
 
 
 class MINDERConfig(NgramConfig):
-    """Those of n-grams."""
+    """The settings of n-gram systems, as they are."""
 
 
 def _fit(data: DataSet, config: MINDERConfig, seed: int, folder: Path) -> None:

@@ -1,9 +1,9 @@
 """NCI (Wang et al., 2022): hierarchical codes that know their level, and a decoder that adapts.
 
-Identifiers are made like those of DSI, with k = c = 30, but a code's symbol says its level, too:
-(2, 5) is not (3, 5). The prefix-aware weight-adaptive decoder makes the output vectors of a step
-depend on the codes so far (`model.adaptive`, see `tsgen.model.mini`), because the fifth cluster
-inside one cluster has nothing to do with the fifth inside another.
+Identifiers are made like those of DSI, with k = c = 30, but each level has symbols of its own: code
+5 of level 2 is another symbol than code 5 of level 3. In the prefix-aware weight-adaptive decoder
+the output vectors of a step depend on the codes so far (`model.adaptive`, see `tsgen.model.mini`),
+because the fifth cluster inside one cluster has nothing to do with the fifth inside another.
 
 Deviations: the adapting net is one layer of attention over the prefix and a map of rank 64, instead
 of four layers and a whole matrix; no consistency loss between two dropouts; vectors, backbone and
@@ -15,25 +15,33 @@ from typing import Any
 
 from pydantic import Field
 
-from tsgen.baselines._clusters import code_ids, document_vectors, hierarchical_codes, leaf_size
+from tsgen.baselines._identifiers import (
+    code_ids,
+    hierarchical_codes,
+    leaf_size,
+    minilm_vectors,
+)
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.retrieve.sequence_systems import SequenceConfig, SequenceFit, register_sequences
 
 
 class NCIConfig(SequenceConfig):
-    """The sizes of the identifiers and of the adaptive decoder."""
+    """The settings of a sequence system, the sizes of identifiers and of the adaptive decoder."""
 
-    clusters: int = Field(30, ge=2)  # k
-    leaf: int = Field(30, ge=1)  # c, at most
-    adaptive: int = Field(64, ge=0)  # the rank; 0: the decoder does not adapt
+    clusters: int = Field(30, ge=2)
+    """Clusters that a cluster is split into, the paper's k."""
+    leaf: int = Field(30, ge=1)
+    """Clusters of more documents are split, the paper's c; at most √D."""
+    adaptive: int = Field(64, ge=0)
+    """The rank of the decoder's adaptive map; 0: the decoder does not adapt."""
 
 
 def nci_ids(data: DataSet, config: NCIConfig, seed: int, cache: Path) -> SequenceIds:
-    """The sequence of each document."""
+    """Give each document its path of clusters as its identifier."""
     ids = [document.id for document in watched_documents(data)]
     leaf = leaf_size(len(ids), config.leaf, config.clusters)
-    codes = hierarchical_codes(document_vectors(data, cache), config.clusters, leaf, seed)
+    codes = hierarchical_codes(minilm_vectors(data, cache), config.clusters, leaf, seed)
     return code_ids(ids, codes)
 
 

@@ -1,10 +1,11 @@
 """SEAL (Bevilacqua et al., 2022): every n-gram of a document identifies it, more or less.
 
-The model learns to write n-grams of the relevant document, drawn with a bias to those that overlap
-with the query, and its title. A beam search over all n-grams of the corpus (up to 10 tokens) keeps
-everything that it meets. N-grams are weighed by how much likelier the query makes them than the
-corpus does, and a document's score adds up its n-grams that do not overlap, those that repeat
-tokens less: the paper's LM + FM intersective scoring, with its α = 2 and β = 0.8.
+The model is trained to generate n-grams of the relevant document, drawn with a bias to those that
+overlap with the query, and its title. A beam search over all n-grams of the corpus (up to 10
+tokens) keeps every n-gram that it meets. N-grams are weighed by how much likelier the query makes
+them than the corpus does, and a document's score adds up the weights of its n-grams that do not
+overlap, less for those that repeat tokens: the paper's LM + FM intersective scoring with its α = 2
+and β = 0.8, whose formula is in `_ngrams`.
 
 Deviations: a suffix array in place of the FM-index, which answers the same questions; overlap with
 the query is measured in tokens by idf instead of in characters; there are no examples of spans that
@@ -22,7 +23,7 @@ from tsgen.retrieve.sequence_systems import register_sequences
 
 
 class SEALConfig(NgramConfig):
-    """Those of n-grams."""
+    """The settings of n-gram systems, as they are."""
 
 
 def _fit(data: DataSet, config: SEALConfig, seed: int, folder: Path) -> None:

@@ -1,17 +1,19 @@
-"""SPLADEv2 (Formal et al., 2021), its SPLADE-max: terms weighed and added by a masked LM.
+"""SPLADEv2 (Formal et al., 2021), its SPLADE-max: a masked LM weighs terms and adds new ones.
 
     w_j = max_i log(1 + relu(e_j · h_i + b_j)),   s(Q, D) = w^Q · w^D
     L = contrast + λ_Q · FLOPS(Q) + λ_D · FLOPS(D),   FLOPS = Σ_j (mean over the batch of w_j)²
 
-over all tokens j of the vocabulary, so that a text also has terms which it does not contain. FLOPS
-makes weights sparse and evenly spread; both λ grow with the square of the step, to keep terms alive
-at first. Negatives are BM25's and the batch's. It deviates from the paper's best model in that no
-cross-encoder teaches it, which would be a system of its own.
+Here i runs over the tokens of the text, h_i is the state of token i, e_j and b_j are the output
+vector and bias of token j of the vocabulary; w_j > 0 also for tokens that the text does not have.
+FLOPS makes weights sparse and evenly spread; both λ grow with the square of the step, to keep terms
+alive at first. Negatives are BM25's and the batch's.
 
 A checkpoint with a masked LM's head keeps it. For one without (MiniLM), h is a linear map of the
 encoder's state, at first the identity, and e_j the embedding table: the states of MiniLM are still
 nearest to their own tokens' embeddings, so training starts from exact matching. The scale and the
 bias are such that a text has its own tokens and few others (`begin`).
+
+Deviation: the paper's best model is distilled from a cross-encoder, this one is not.
 """
 
 from collections.abc import Sequence
@@ -22,29 +24,36 @@ from typing import Any, ClassVar, Self
 import torch
 from pydantic import Field
 
-from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens, finish, trained
+from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens, encode_corpus, train_bi_encoder
 from tsgen.baselines._sparse import SparseConfig, SparseEncoder, SparseRetriever
 from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError
 from tsgen.retrieve.systems import SYSTEMS, System
 from tsgen.terms.encoder import empty_encoder, encoder_path
 
-# The largest logit of every vocabulary token over a text's tokens, without keeping all of them.
-#
-#     m_j = max_i (e_j · h_i) + b_j
-#
-# A text of S tokens has S · V logits, of which only V are wanted. Their gradient needs no more than
-# where each maximum was found, and is zero for most: after a relu, where the maximum is negative.
-# So the logits of one text and some tokens at a time, no more than fit into a cache, are computed
-# and forgotten.
-
-BLOCK = 1024  # tokens of the vocabulary
+BLOCK = 1024  # tokens of the vocabulary whose logits are held at once
+HEADED = "ForMaskedLM"  # how the names of masked LMs end
+SAMPLE = 32  # texts that a new head is fitted to
+OWN = 2.0  # mean logit of a token where it stands, with a new head
+TERMS = 5  # terms for each token of a text with a new head: itself and its nearest neighbours
 
 
 def largest_logits(
     states: torch.Tensor, lengths: torch.Tensor, table: torch.Tensor, bias: torch.Tensor
 ) -> torch.Tensor:
-    """[B, V] of states [B, S, d] with so many tokens each [B], vocabulary [V, d] and bias [V]."""
+    """The largest logits m_j = max_i (e_j · h_i) + b_j [B, V], without all logits in memory.
+
+    A text of S tokens has S · V logits, of which only V are wanted. Their gradient needs only the
+    place of each maximum, and is zero for most: after a relu, where the maximum is negative. So the
+    logits of one text and `BLOCK` tokens at a time, which fit into a cache, are computed and
+    forgotten.
+
+    Args:
+        states: The states h of each text's tokens [B, S, d].
+        lengths: How many tokens each text has [B].
+        table: The vector e of each token of the vocabulary [V, d].
+        bias: The bias b of each token of the vocabulary [V].
+    """
     found: torch.Tensor = _LargestLogits.apply(states.float(), lengths, table)  # type: ignore[no-untyped-call]
     return found + bias
 
@@ -78,34 +87,31 @@ class _LargestLogits(torch.autograd.Function):
 
 
 def _largest(text: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
-    """[V] of a text's states [S, d]."""
+    """The largest e_j · h_i of every token j [V], over one text's states [S, d]."""
     return torch.cat([(block @ text.T).amax(dim=1) for block in torch.split(table, BLOCK)])
 
 
 def _largest_with_places(
     text: torch.Tensor, table: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same, and [V] at which of the states."""
+    """As `_largest`, with the number i of the state at which each maximum was found [V]."""
     found = [(block @ text.T).max(dim=1) for block in torch.split(table, BLOCK)]
     return torch.cat([one.values for one in found]), torch.cat([one.indices for one in found])
 
 
-HEADED = "ForMaskedLM"
-SAMPLE = 32  # texts that a fresh head is fitted to
-OWN = 2.0  # mean logit of a token where it stands, with a fresh head
-TERMS = 5  # that a token has, with a fresh head: itself and its nearest neighbours
-
-
 class SPLADEv2Config(SparseConfig):
-    """SPLADE's settings."""
+    """The settings of sparse encoders, and the weights of the FLOPS regulariser."""
 
-    query_flops: float = Field(3e-4, ge=0)  # λ_Q
-    document_flops: float = Field(1e-4, ge=0)  # λ_D
-    flops_steps: int = Field(50_000, ge=1)  # until both have grown to their full size
+    query_flops: float = Field(3e-4, ge=0)
+    """The weight λ_Q of the queries' FLOPS."""
+    document_flops: float = Field(1e-4, ge=0)
+    """The weight λ_D of the documents' FLOPS."""
+    flops_steps: int = Field(50_000, ge=1)
+    """Steps until both weights have grown to their full size."""
 
 
-class _Passing(torch.nn.Module):
-    """The weights of an output layer, which itself lets states through."""
+class _OutputWeights(torch.nn.Module):
+    """Holds the weights of an output layer but returns states as they are."""
 
     def __init__(self, layer: Any) -> None:
         super().__init__()
@@ -122,23 +128,23 @@ class SPLADE(SparseEncoder):
     settings: ClassVar[type[BiEncoderConfig]] = SPLADEv2Config
 
     def __init__(self, config: Any, encoder: Any, tokenizer: Any) -> None:
-        """Of a masked LM the output layer is passed by, for it would keep all logits."""
+        """Replace a masked LM's output layer, which would compute all logits, by its weights."""
         super().__init__(config, encoder, tokenizer)
         encoder.config.architectures = [type(encoder).__name__]
         self.headed = type(encoder).__name__.endswith(HEADED)
         width = encoder.config.hidden_size
         if self.headed:
-            self.decoder = _Passing(encoder.get_output_embeddings())
+            self.decoder = _OutputWeights(encoder.get_output_embeddings())
             encoder.set_output_embeddings(self.decoder)
         else:
             self.transform = torch.nn.Linear(width, width, bias=False)
             torch.nn.init.eye_(self.transform.weight)
-            self.decoder = _Passing(torch.nn.Linear(width, encoder.config.vocab_size))
+            self.decoder = _OutputWeights(torch.nn.Linear(width, encoder.config.vocab_size))
             self.decoder.weight = encoder.get_input_embeddings().weight
 
     @classmethod
     def pretrained(cls, config: Any) -> Self:
-        """The start of a training: a masked LM where the checkpoint is one, else an encoder."""
+        """Load a masked LM where the checkpoint is one, else an encoder with a new head."""
         path = encoder_path(config.encoder)
         try:
             kinds = _hf().AutoConfig.from_pretrained(path).architectures or [""]
@@ -156,7 +162,7 @@ class SPLADE(SparseEncoder):
 
     @staticmethod
     def empty(folder: Path) -> tuple[Any, Any]:
-        """A masked LM or an encoder of a saved shape, and its tokenizer."""
+        """Make a masked LM or an encoder of the saved shape without its weights."""
         config = _hf().AutoConfig.from_pretrained(folder)
         if not config.architectures[0].endswith(HEADED):
             return empty_encoder(folder)
@@ -165,8 +171,8 @@ class SPLADE(SparseEncoder):
 
     @torch.no_grad()
     def begin(self, texts: Sequence[str], queries: Sequence[str]) -> None:  # noqa: ARG002
-        """Fit the scale and the bias of a fresh head: in the mean over tokens, the own logit is
-        `OWN`, and zero is the last of the `TERMS` largest."""
+        """Fit the scale and the bias of a new head such that, in the mean over a text's tokens, a
+        token's own logit is `OWN` and the last of the `TERMS` largest logits is 0."""
         if self.headed or not texts:
             return
         ids, mask = self.padded(self.tokens(texts[:SAMPLE], self.config.query_tokens))
@@ -178,25 +184,25 @@ class SPLADE(SparseEncoder):
         self.decoder.bias.fill_(float(-zero * scale))
 
     def states(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """[B, S, d] h of each token."""
+        """The state h [B, S, d] of each token."""
         output = self.encoder(input_ids=ids, attention_mask=mask.long())
         if self.headed:
             return output.logits  # type: ignore[no-any-return]
         return self.transform(output.last_hidden_state)  # type: ignore[no-any-return]
 
     def weights(self, tokens: Tokens) -> torch.Tensor:
-        """[B, V]; the maximum of all logits first, for log(1 + relu) keeps their order."""
+        """The weights w [B, V]: log(1 + relu) of the largest logits, for it keeps their order."""
         ids, mask = self.padded(tokens)
         states, decoder = self.states(ids, mask), self.decoder
         logits = largest_logits(states, mask.sum(1), decoder.weight, decoder.bias)
         return logits.relu().log1p()
 
-    def penalty(self, asked: torch.Tensor, found: torch.Tensor, step: int) -> torch.Tensor:
-        """λ_Q · FLOPS(Q) + λ_D · FLOPS(D), as far as they have grown."""
+    def penalty(self, queries: torch.Tensor, documents: torch.Tensor, step: int) -> torch.Tensor:
+        """λ_Q · FLOPS(Q) + λ_D · FLOPS(D), with both λ as large as they are at this step."""
         grown = min(1.0, (step + 1) / self.config.flops_steps) ** 2
-        query: float = self.config.query_flops * grown
-        document: float = self.config.document_flops * grown
-        return query * flops(asked) + document * flops(found)
+        query_weight: float = self.config.query_flops * grown
+        document_weight: float = self.config.document_flops * grown
+        return query_weight * flops(queries) + document_weight * flops(documents)
 
 
 def flops(weights: torch.Tensor) -> torch.Tensor:
@@ -209,15 +215,17 @@ def _hf() -> Any:
 
 
 class SPLADERetriever(SparseRetriever):
-    """SPLADE's weights of all documents."""
+    """SPLADE and its weights of all documents."""
 
     kind = SPLADE
 
 
 def _fit(data: DataSet, config: SPLADEv2Config, seed: int, folder: Path) -> None:
-    cache = folder.parent
-    kept = trained("spladev2", lambda: SPLADE.pretrained(config), data, config, seed, cache)
-    finish(SPLADERetriever, data, [kept], folder)
+    def start() -> SPLADE:
+        return SPLADE.pretrained(config)
+
+    encoder = train_bi_encoder("spladev2", start, data, config, seed, folder.parent)
+    encode_corpus(SPLADERetriever, data, [encoder], folder)
 
 
 SYSTEMS.register(System("spladev2", SPLADEv2Config, _fit, SPLADERetriever.load, trains=True))

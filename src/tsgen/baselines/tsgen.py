@@ -1,4 +1,9 @@
-"""TSGen itself as a system: term sets, a trained generator, permutation-invariant decoding."""
+"""TSGen as a system to compare with others, trained (`tsgen`) and not trained (`tsgen-mini`).
+
+`tsgen` is what `tsgen fit` makes: term sets, a generator trained on the data set, and
+permutation-invariant decoding. `tsgen-mini` is what `tsgen index` makes: the same with the
+generator that comes with the package and no training.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -23,20 +28,22 @@ SYSTEMS.register(
 )
 
 
-# tsgen-mini without training: what `tsgen index` makes, as a system to compare with.
-
-ENGINE = "engine"  # in the system's folder, whose manifest is that of a system
+ENGINE = "engine"  # the engine's folder inside that of the system
 
 
 class TsgenMiniConfig(StageConfig):
-    """What may differ from the preset `mini`; None: nothing."""
+    """What differs from the preset `mini`, and hashes of the shipped models for the cache key."""
 
     n: int | None = None
+    """Terms of each document; unset: as in the preset."""
     beam: int | None = None
-    # What was searched with others is no use:
+    """Hypotheses of the beam search; unset: as in the preset."""
     weights: str = Field(default_factory=weights_hash)
+    """The hash of the shipped generator."""
     weigher: str = Field(default_factory=weigher_hash)
+    """The hash of the shipped weigher."""
     preset: dict[str, Any] = Field(default_factory=lambda: dict(preset("mini")))
+    """The tables of the preset."""
 
 
 def _fit_mini(data: DataSet, config: TsgenMiniConfig, _seed: int, folder: Path) -> None:

@@ -2,7 +2,8 @@
 
 `ids = "url"`: the parts of the document's URL (its metadata `url`) from the last to the first, for
 the last says most; where there is none, one is made of the title, numbered if there are several.
-`ids = "pq"`: product-quantised codes of the document's vector.
+`ids = "pq"`: product-quantised codes of the document's vector, the nearest centroid of K in each of
+the vector's G parts.
 
 Training goes from text pieces → id over synthetic queries → id to real queries → id. Of
 `train.minutes` each stage has a third; `train.epochs` are those of each. A stage without pairs is
@@ -13,15 +14,23 @@ codes are for millions of documents, here are 6 of at most √D; equal codes are
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 from pydantic import Field
 
-from tsgen.baselines._clusters import code_ids, document_vectors, leaf_size, product_codes
+from tsgen.baselines._identifiers import (
+    Codes,
+    Floats,
+    code_ids,
+    kmeans,
+    leaf_size,
+    minilm_vectors,
+    unique_texts,
+)
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.queries.pairs import Pair
@@ -39,18 +48,24 @@ URL = "url"  # in a document's metadata
 
 
 class UltronConfig(SequenceConfig):
-    """Which identifiers, and what the first stage learns."""
+    """The settings of a sequence system, the kind of identifiers and the first stage."""
 
     ids: Literal["url", "pq"] = "url"
-    longest: int = Field(32, ge=1)  # tokens of a URL
-    words: int = Field(8, ge=1)  # of the text, for a document without URL and title
+    """Identifiers are URLs (`url`) or product-quantised codes (`pq`)."""
+    longest: int = Field(32, ge=1)
+    """URLs are cut off after so many tokens."""
+    words: int = Field(8, ge=1)
+    """A document without URL and title has so many first words of its text for an identifier."""
     groups: int = Field(6, ge=1)
-    codes: int = Field(256, ge=2)  # of a group, at most
-    pieces: int = Field(2, ge=0)  # of each text, for the first stage
+    """Parts of a vector that are quantised, each as one code."""
+    codes: int = Field(256, ge=2)
+    """Codes of a group; fewer in a small set."""
+    pieces: int = Field(2, ge=0)
+    """Pieces of each text that the first stage learns."""
 
 
 def url_text(document: Document, words: int) -> str:
-    """The words of a URL: its path from the last part to the first, then its host."""
+    """The words of a document's URL: its path from the last part to the first, then its host."""
     url = document.metadata.get(URL)
     if not isinstance(url, str) or not url.strip():
         title = document.title.strip() or " ".join(document.text.split()[:words])
@@ -61,31 +76,33 @@ def url_text(document: Document, words: int) -> str:
     return "/".join([*reversed(path), parts.hostname or ""]).replace("_", " ").rstrip("/")
 
 
-def numbered(texts: Iterable[str]) -> list[str]:
-    """The texts, those that were there before followed by a number from 2 on."""
-    seen: Counter[str] = Counter()
-    told_apart = []
-    for text in texts:
-        seen[text] += 1
-        told_apart.append(text if seen[text] == 1 else f"{text} {seen[text]}")
-    return told_apart
-
-
 def ultron_ids(
     data: DataSet, config: UltronConfig, seed: int, cache: Path, tokenizer: Any
 ) -> SequenceIds:
-    """The sequence of each document."""
-    found = [(each.id, url_text(each, config.words)) for each in watched_documents(data)]
-    ids = [document_id for document_id, _ in found]
+    """Give each document its identifier: its URL or its product-quantised codes."""
+    urls = [(each.id, url_text(each, config.words)) for each in watched_documents(data)]
+    ids = [document_id for document_id, _ in urls]
     if config.ids == "url":
-        return text_ids(ids, numbered(text for _, text in found), tokenizer, config.longest)
+        return text_ids(ids, unique_texts(url for _, url in urls), tokenizer, config.longest)
     codes = leaf_size(len(ids), config.codes, 2)
-    rows = product_codes(document_vectors(data, cache), config.groups, codes, seed)
+    rows = product_codes(minilm_vectors(data, cache), config.groups, codes, seed)
     return code_ids(ids, rows)
 
 
+def product_codes(vectors: Floats, parts: int, codes: int, seed: int) -> Codes:
+    """Product quantisation: of each of the `parts` of vectors [D, d], the nearest of `codes`
+    centroids."""
+    columns = [
+        kmeans(np.ascontiguousarray(part), codes, seed)[0]
+        for part in np.array_split(vectors, parts, axis=1)
+    ]
+    rows: Codes = np.stack(columns, axis=1).tolist()
+    return rows
+
+
 def stages(fit: SequenceFit, pairs: Sequence[Pair], synthetic: Path | None) -> list[list[Pair]]:
-    """The pairs by what their queries are: pieces of text, synthetic, real; none of them empty."""
+    """Sort the pairs into stages by their queries (pieces of text, synthetic, real);
+    a stage without pairs is left out."""
     numbers = {document.id: number for number, document in enumerate(fit.data.documents())}
     own = set(own_pairs(fit.data, fit.config.train.pairs, fit.seed))
     written = set(read_pairs(synthetic, numbers)) if synthetic else set()

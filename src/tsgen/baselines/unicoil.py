@@ -2,11 +2,12 @@
 
     w_i = relu(W · BERT(t)_i + b),   s(Q, D) = Σ over tokens of both of max w^Q · max w^D
 
-Queries and documents share the model; a document's windows are all read, and a token keeps its
-largest weight. Trained on BM25's negatives and the batch's other documents. It deviates in that
-documents are not expanded by predicted queries (TSGen's own are not, either), and that weights stay
-float32 numbers instead of eight bits. Unlike the `weigher` it has tokens for terms instead of
-words, no prior and no selector.
+Queries and documents share the model; all windows of a document are read, and a token keeps its
+largest weight. Training is on BM25's negatives and the batch's other documents. Unlike the system
+`weigher`, UniCOIL has tokens for terms instead of words, no prior and no selector.
+
+Deviations: documents are not expanded by predicted queries (those of TSGen are not, either), and
+weights stay float32 numbers instead of eight bits.
 """
 
 from pathlib import Path
@@ -14,28 +15,32 @@ from typing import Any, ClassVar
 
 import torch
 
-from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens, finish, trained
+from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens, encode_corpus, train_bi_encoder
 from tsgen.baselines._sparse import SparseConfig, SparseEncoder, SparseRetriever
 from tsgen.corpus.dataset import DataSet
 from tsgen.retrieve.systems import SYSTEMS, System
 
 
 class UniCOILConfig(SparseConfig):
-    """UniCOIL's settings."""
+    """The settings of sparse encoders with UniCOIL's defaults."""
 
     windows: int | None = None
+    """Windows of `document_tokens` that are read of a document; unset: all."""
     negatives: int = 7
+    """BM25 negatives of each training pair."""
     batch_size: int = 32
+    """Training pairs of a batch."""
     epochs: float = 5
+    """Passes over the training pairs."""
 
 
 class UniCOIL(SparseEncoder):
-    """A BERT and one linear layer."""
+    """A BERT with one linear layer, which gives each token its weight."""
 
     settings: ClassVar[type[BiEncoderConfig]] = UniCOILConfig
 
     def __init__(self, config: Any, encoder: Any, tokenizer: Any) -> None:
-        """The layer starts with every token's weight about 1, so that none is dead."""
+        """Start the layer such that every token has a weight of about 1: none is dead."""
         super().__init__(config, encoder, tokenizer)
         self.head = torch.nn.Linear(encoder.config.hidden_size, 1)
         torch.nn.init.normal_(self.head.weight, std=0.01)
@@ -45,7 +50,7 @@ class UniCOIL(SparseEncoder):
         self.register_buffer("special", special, persistent=False)
 
     def weights(self, tokens: Tokens) -> torch.Tensor:
-        """[B, V] the largest weight of each token in each text, 0 where it does not occur."""
+        """The largest weight [B, V] of each token in each text, 0 where it does not occur."""
         ids, mask = self.padded(tokens)
         states = self.encoder(input_ids=ids, attention_mask=mask.long()).last_hidden_state
         weights = torch.relu(self.head(states).squeeze(-1).float())  # [B, S]
@@ -55,15 +60,17 @@ class UniCOIL(SparseEncoder):
 
 
 class UniCOILRetriever(SparseRetriever):
-    """UniCOIL's weights of all documents."""
+    """UniCOIL and its weights of all documents."""
 
     kind = UniCOIL
 
 
 def _fit(data: DataSet, config: UniCOILConfig, seed: int, folder: Path) -> None:
-    cache = folder.parent
-    kept = trained("unicoil", lambda: UniCOIL.pretrained(config), data, config, seed, cache)
-    finish(UniCOILRetriever, data, [kept], folder)
+    def start() -> UniCOIL:
+        return UniCOIL.pretrained(config)
+
+    encoder = train_bi_encoder("unicoil", start, data, config, seed, folder.parent)
+    encode_corpus(UniCOILRetriever, data, [encoder], folder)
 
 
 SYSTEMS.register(System("unicoil", UniCOILConfig, _fit, UniCOILRetriever.load, trains=True))

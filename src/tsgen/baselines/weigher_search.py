@@ -1,4 +1,8 @@
-"""The weigher as a retriever (UniCOIL-like): s(Q, D) over all words, not only those in T(D)."""
+"""The weigher as a retriever of its own: s(Q, D) = Σ_w ŵ_Q(w) · ŵ_D(w) over all words w of both.
+
+The weigher is the model that chooses T(D), the terms of a document's set. Here its weights of all
+words of a document are searched, not only those in T(D), as UniCOIL searches tokens.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,13 +26,13 @@ WORDS = "words.json"
 
 
 class WeigherSystemConfig(LearnedConfig):
-    """A trained weigher and how it splits texts."""
+    """The settings of a trained weigher, and how texts are split into words."""
 
     words: WordsConfig = WordsConfig()
 
 
 class WeigherRetriever:
-    """Exact sparse search: one matrix [words, documents] of weights, one product a batch."""
+    """A weigher and the weights of all words in all documents, searched exactly."""
 
     def __init__(self, weigher: Weigher, words: Sequence[str], postings: Postings) -> None:
         self._weigher = weigher
@@ -37,7 +41,7 @@ class WeigherRetriever:
 
     @classmethod
     def fit(cls, data: DataSet, weigher: Weigher) -> Self:
-        """Weigh every document."""
+        """Weigh the words of every document of the data set."""
         ids: list[str] = []
         numbers: dict[str, int] = {}
         rows, columns, values = [], [], []
@@ -78,7 +82,7 @@ class WeigherRetriever:
 
 
 def _by_key(splitter: Splitter, weights: dict[str, float]) -> dict[str, float]:
-    """Words of one stem as one term, with the largest weight."""
+    """Join the words of one stem, which keeps the largest of their weights."""
     pooled: dict[str, float] = {}
     for word, weight in weights.items():
         key = splitter.key(word)

@@ -5,16 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsgen.baselines._clusters import (
-    _within_capacity,
-    balanced_kmeans,
+from tsgen.baselines._identifiers import (
     by_position,
     hierarchical_codes,
     leaf_size,
-    product_codes,
-    residual_codes,
-    told_apart,
+    unique_codes,
 )
+from tsgen.baselines.genret import _within_capacity, balanced_kmeans
+from tsgen.baselines.pag import residual_codes
+from tsgen.baselines.ultron import product_codes
 
 RNG = np.random.default_rng(0)
 FAR = np.repeat(np.eye(4, dtype=np.float32) * 10, 10, axis=0)  # four places, ten documents each
@@ -50,7 +49,7 @@ def test_leaf_of_a_small_set() -> None:
 
 
 def test_equal_codes_are_numbered() -> None:
-    assert told_apart([[1, 2], [3, 4], [1, 2]]) == [[1, 2, 0], [3, 4], [1, 2, 1]]
+    assert unique_codes([[1, 2], [3, 4], [1, 2]]) == [[1, 2, 0], [3, 4], [1, 2, 1]]
 
 
 def test_symbols_say_their_position() -> None:
@@ -69,7 +68,7 @@ def test_no_cluster_is_over_full(count: int, clusters: int, seed: int) -> None:
         assert label.tolist() == near.argmax(axis=1).tolist()
 
 
-def test_balanced_clusters_split_a_crowd() -> None:
+def test_balanced_identifiers_split_a_crowd() -> None:
     crowd = np.concatenate((NEAR[:10], NEAR[:10] + 0.1, NEAR[10:12]))  # 20 here, 2 there
     sizes = np.bincount(balanced_kmeans(crowd, 2, 0), minlength=2)
     assert sizes.tolist() == [11, 11]

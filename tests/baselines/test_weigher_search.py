@@ -20,7 +20,7 @@ def make(tmp_path: Path) -> tuple[WeigherRetriever, Weigher, list[dict[str, floa
     data, splitter = load(write_foods(tmp_path / "foods", "test")), Splitter()
     impact = Impact.count((document.contents for document in data.documents()), splitter)
     bert = str(write_bert(tmp_path / "bert"))
-    config = WeigherConfig(encoder=bert, window=32, overlap=8, query_window=32, prior="bm25")
+    config = WeigherConfig(encoder=bert, window=32, overlap=8, prior="bm25")
     torch.manual_seed(0)
     weigher = Weigher(config, splitter, impact).eval()
     torch.nn.init.normal_(weigher.mlp[-1].weight)  # weights that differ visibly
