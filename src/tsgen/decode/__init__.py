@@ -1,1 +1,1 @@
-"""The beam search, the favourite permutation of a known set, and the one-step set prior."""
+"""Searching by generation: the beam search, the ranking formula, the favourite permutation."""

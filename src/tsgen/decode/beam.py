@@ -33,16 +33,19 @@ from tsgen.decode.topk import Best, Float
 from tsgen.model.backbone import Backbone
 from tsgen.settings import DecodeConfig
 
-# Equal sets reached in different orders: one hypothesis, or several as in the paper's text.
+# Merging: equal sets reached in different orders are one hypothesis, or several as in the paper.
 
 _QUERIES = 2**40  # queries take part in keys as members beyond all terms
 
 
 def merge(candidates: Candidates, keys: Keys, how: str) -> Candidates:
-    """The candidates that stay, by query, best first.
+    """The candidates that stay where several have equal sets, by query, best first.
 
-    They come best first, so the first of each set is its best: with `max` the others go, with `sum`
-    their probabilities are added to it, with `none` all stay.
+    Args:
+        candidates: by query, best first, so that the first of each set is its best.
+        keys: [C, 2] hashes of the candidates' sets.
+        how: `max`, the best of each set stays; `sum`, it stays with the sum of their probabilities;
+            `none`, all stay.
     """
     if how == "none":
         return candidates
@@ -56,8 +59,13 @@ def merge(candidates: Candidates, keys: Keys, how: str) -> Candidates:
 
 
 def uncrowded(query: Int, document: Int, most: int) -> Bool:
-    """[C] whether fewer than `most` rows before have the same query and document; document -1 is
-    none. `query` is ascending."""
+    """[C] whether fewer than `most` rows before have the same query and document.
+
+    Args:
+        query: [C] ascending.
+        document: [C] a document, or −1 for none.
+        most: rows that stay for each query and document.
+    """
     order = np.lexsort((document, query))
     query, document = query[order], document[order]
     new = (np.diff(query, prepend=-1) != 0) | (np.diff(document, prepend=-2) != 0)
@@ -74,30 +82,30 @@ def _summed(score: Float, leader: Int) -> Float:
     return total
 
 
-# One more token: the best valid continuations of every query's partial spellings.
+# Expansion: the best valid continuations of every query's partial spellings by one token.
 
-ROOM = 4  # candidates for each set that is wanted, to begin with: most sets are reached twice or so
+ROOM = 4  # candidates to look at first for each set that is wanted: most are reached twice or so
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How many candidates a query needs after a step of the search."""
+    """What a step of the search needs: the numbers of candidates for each query."""
 
-    sets: int  # that close the unit
+    sets: int  # candidates that close the unit
     step: int  # its number from 1: at most so many hypotheses lead to the same set
-    partial: int  # that go on spelling
-    merge: str
-    per_document: int  # of one and the same decided document; 0: no limit
-    bounded: bool  # whether what scores less than the k-th document found may be dropped
+    partial: int  # candidates that go on spelling it
+    merge: str  # as in `DecodeConfig`
+    per_document: int  # candidates for the same decided document; 0: no limit
+    bounded: bool  # whether hypotheses worse than the k-th document found may be dropped
 
     @property
     def closed(self) -> int:
-        """Candidates to find: to add up all paths to a set, all of them must be among these."""
+        """Closing candidates to find: to add up the paths to a set, all of them must be found."""
         return self.sets * self.step if self.merge == "sum" else self.sets
 
     @property
     def rooms(self) -> tuple[int, int]:
-        """How many to look at first, closed and partial."""
+        """The numbers of closing and of partial candidates to look at first."""
         spare = min(self.step, ROOM) if self.merge == "max" else 1
         return self.closed * spare, self.partial
 
@@ -123,7 +131,7 @@ def expand(
             found[1] = _uncrowded(constraint, frontier, found[1], wanted)
             if _enough(constraint, frontier, best, found, block, wanted):
                 break
-            # Some led nowhere, or many to the same sets: look at more.
+            # Some lead to no document, or many to the same sets: look at more.
             rooms = 2 * rooms[0], 2 * rooms[1]
         closed.append(found[0])
         opened.append(found[1])
@@ -133,7 +141,7 @@ def expand(
 def _candidates(
     constraint: Constraint, frontier: Any, partial: Candidates, block: Block, best: Best
 ) -> Candidates:
-    """The entries as candidates, without those that lead to no document."""
+    """The best entries as candidates, without those that lead to no document."""
     filled = np.arange(best.scores.shape[1]) < best.counts[:, None]
     picks, entries = best.cursors[filled] + block.rows.start, best.entries[filled]
     score = best.scores[filled]
@@ -187,7 +195,7 @@ def compete(
 def _uncrowded(
     constraint: Constraint, frontier: Any, candidates: Candidates, wanted: Wanted
 ) -> Candidates:
-    """Without those that follow enough better ones to a document that was decided before."""
+    """The candidates without those of a decided document that has enough better ones."""
     if not wanted.per_document:
         return candidates
     document = constraint.decided(frontier, candidates.cursor.row)
@@ -208,17 +216,17 @@ def _full(best: Best) -> Bool:
 
 
 def _cut(parts: list[Candidates], most: int, cut: bool) -> Candidates:
-    """The blocks' candidates, at most so many for each query."""
+    """The candidates of all blocks; where `cut`, at most `most` for each query."""
     joined = parts[0] if len(parts) == 1 else Candidates.join(parts)
     return joined.take(rank_within(joined.query) < most) if cut else joined
 
 
-# One step of the search, as the search itself and whoever observes it see it.
+# One step of the search, as the search itself and its observers see it.
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Hypotheses between two units, sorted by query."""
+    """R hypotheses between two units, sorted by query."""
 
     query: Int  # [R]
     score: Float  # [R]
@@ -229,11 +237,11 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Hypotheses whose newest unit has just been closed, by query, best first."""
+    """C hypotheses whose newest unit has just been closed, by query, best first."""
 
     kept: Candidates
-    unit: Int  # [C] that was closed
-    frontier: Any  # with a row for each of them
+    unit: Int  # [C] the unit that was closed
+    frontier: Any  # with a row for each hypothesis
     found: Ragged  # [C] the documents that are complete or decided
     valid: Int  # [C] |Y|
 
@@ -245,11 +253,11 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Rows of the closed hypotheses."""
+    """The choice of a step, as rows of the closed hypotheses."""
 
-    counted: Int  # whose complete documents are found
-    on: Int  # that go on
-    outranked: Int  # of the B best, those whose documents can no longer come among the best k
+    counted: Int  # the rows whose complete documents count as found
+    on: Int  # the rows that go on
+    outranked: Int  # rows among the B best whose documents can no longer come among the best k
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +265,7 @@ class Step:
     """A step whose hypotheses are chosen, before the model reads them."""
 
     frontier: Any  # of the hypotheses that the step began with
-    live: Live  # these
+    live: Live  # the hypotheses that the step began with
     wanted: Wanted
     closed: Closed
     chosen: Chosen
@@ -265,9 +273,9 @@ class Step:
     pool: Ragged | None  # what the search is limited to
     scorer: Scorer
     read: Callable[[Candidates], tuple[torch.Tensor, torch.Tensor]]
-    """Let the model read candidates' last tokens: node and hidden state of each."""
+    """Candidates → the node and the hidden state of each after the model read its last tokens."""
     widened: Callable[[int], Candidates]
-    """What would have been closed had there been so many places more."""
+    """A number of more places → the hypotheses that would have been closed."""
 
     @property
     def number(self) -> int:
@@ -276,10 +284,10 @@ class Step:
 
 
 class Observer(Protocol):
-    """Is shown every step; changes nothing."""
+    """An object that is shown every step of a search and changes nothing."""
 
     def step(self, step: Step) -> None:
-        """After a step's hypotheses were chosen."""
+        """Take in a step whose hypotheses have been chosen."""
         ...
 
 
@@ -290,7 +298,7 @@ FORGET_AT = 8  # new nodes for each live one before the cache drops those on no 
 
 
 class Beam:
-    """One search for one batch of queries."""
+    """A beam search for one batch of queries."""
 
     def __init__(
         self,
@@ -338,7 +346,7 @@ class Beam:
         return self._hits.found(self._trail)
 
     def _wanted(self, units: int, look_ahead: bool) -> Wanted:
-        """B sets; more to look ahead from, or where many are decided and leave room for others."""
+        """The candidates of a step: B sets, more with a look-ahead or where many are decided."""
         beam, merge, per_document = self._config.beam, self._config.merge, self._config.per_document
         # No document scores more than the hypotheses that lead to it, unless paths are added up
         # later; and a worse hypothesis takes no better one's place, unless something looks ahead.
@@ -348,7 +356,7 @@ class Beam:
         return Wanted(sets, units, beam, merge, per_document, bounded)
 
     def _may_move_up(self, closed: Closed, wanted: Wanted) -> bool:
-        """Whether more hypotheses were to be had where complete ones leave room among the B."""
+        """Whether there may be more hypotheses for the places that complete ones leave free."""
         beam, queries, units = self._config.beam, len(self._hits), wanted.step
         last = units == self._constraint.longest
         if wanted.sets > beam or last or not self._constraint.ends(units):
@@ -376,8 +384,10 @@ class Beam:
         return Ragged(completed.offsets + more, values.astype(np.int32))
 
     def _next_units(self, frontier: Any, live: Live, wanted: Wanted) -> Candidates:
-        """X × V: the best hypotheses with one more unit, best first. Partial spellings grow token
-        by token until none of them can come among the best."""
+        """X × V: the best hypotheses with one more unit, best first.
+
+        Partial spellings grow token by token until none of them can come among the best.
+        """
         cursor = self._constraint.cursor(frontier, live.row)
         partial = Candidates.unspelled(live.query, cursor, live.score, live.node)
         finished, hidden = partial.take(np.zeros(0, dtype=np.int64)), live.hidden

@@ -1,4 +1,4 @@
-"""The favourite permutation: in which order would the model generate a set that is given?
+"""The favourite permutation: the order in which the model most likely generates a given term set.
 
 The paper's iterative optimisation: from iteration 2 on, the target for (Q, D) is the first beam
 Z_{1,N} of a search inside T(D) with beam B' and log p at temperature u, log softmax(logits / u).
@@ -21,22 +21,23 @@ from tsgen.decode.search import search
 from tsgen.model.backbone import Backbone
 from tsgen.settings import DecodeConfig, FavouriteConfig
 
-# How a model would begin to write sets that are given: the first terms of favourite permutations.
+# The first terms of favourite permutations.
 #
-# Where only the first terms of a target are learned, the order of the others does not matter, and a
-# search for it would take most of the time.
+# Where only the first terms of a target are learned, the order of the others does not matter. A
+# search for complete sets would take most of its time for them, for instance 26 of 32 steps where
+# 6 terms are learned, so these steps have a small beam of their own, over single-token terms.
 
 
 class Beginning(NamedTuple):
-    """The first terms of a set, as places in it, with Σ log p at the search's temperature."""
+    """The first terms of an order of a set."""
 
-    score: float
-    places: tuple[int, ...]
-    row: int  # among all beginnings of the step before
+    score: float  # Σ log p of the terms at the search's temperature
+    places: tuple[int, ...]  # of the terms in the set
+    row: int  # of the beginning among all those of the step before
 
     @property
     def members(self) -> int:
-        """The set of its places, as bits."""
+        """The set of the places as a bit mask."""
         return sum(1 << place for place in self.places)
 
 
@@ -51,8 +52,20 @@ def beginnings(
     temperature: float,
     among: NDArray[np.int32] | None,
 ) -> list[list[tuple[int, ...]]]:
-    """For each query and document the best `beam` beginnings of T(D), of `first` terms or all:
-    as terms, likeliest first. One token is one term; of equal sets the likeliest order stays."""
+    """The best beginnings of T(D) for each query and document, most likely first, as terms.
+
+    Of several orders of equal sets the most likely one stays.
+
+    Args:
+        backbone: a model with one token a term.
+        constraint: the term sets.
+        queries: [P] texts.
+        documents: [P] the number of each query's document.
+        first: terms of a beginning; a smaller set has all its terms in it.
+        beam: beginnings for each pair.
+        temperature: what logits are divided by.
+        among: the tokens that p is normalised over; None: all outputs.
+    """
     sets = [constraint.term_sets.row(document) for document in documents]
     tokens = [constraint.spelling.sequence(terms).astype(np.int64) for terms in sets]
     columns = [own if among is None else np.searchsorted(among, own) for own in tokens]
@@ -93,7 +106,7 @@ def _extended(live: list[Beginning], log_probs: NDArray[np.float32], beam: int) 
 
 
 def _renumbered(live: list[list[Beginning]]) -> list[list[Beginning]]:
-    """With the rows of the step that was just made."""
+    """The beginnings with their rows in the step that was just made."""
     numbers = iter(range(sum(map(len, live))))
     return [[one._replace(row=next(numbers)) for one in each] for each in live]
 
@@ -104,7 +117,7 @@ Pair = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Favourite:
-    """The terms in the model's favourite order, and log p of that order, or of its first terms."""
+    """An order of a term set, and its log p or that of its first terms."""
 
     terms: tuple[int, ...]
     log_prob: float
@@ -129,8 +142,11 @@ def best_permutations(
     count: int,
     config: FavouriteConfig | None = None,
 ) -> list[list[Favourite]]:
-    """For each pair up to `count` orders, likeliest first, of those that the beam ends with and the
-    weight order. To end with several the search keeps equal sets apart."""
+    """For each pair up to `count` orders, most likely first.
+
+    They are chosen from the orders that the beam ends with and the order by weight. To end with
+    several orders, the search does not merge equal sets.
+    """
     config = config or FavouriteConfig()
     favourites: list[list[Favourite]] = []
     for start in range(0, len(pairs), config.batch):

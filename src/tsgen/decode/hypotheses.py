@@ -1,4 +1,4 @@
-"""What a search found, and how it got there."""
+"""Hypotheses of a search, the documents found, and the path that led to each of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,19 +11,22 @@ from tsgen.constrain.constraint import Bool, Cursor, Int, Ragged
 from tsgen.decode.topk import Float
 from tsgen.records import Hit, Reason
 
-# Hypotheses in the making: a row of the frontier and the tokens of its next unit so far.
+# Candidates: hypotheses whose next unit is being spelled.
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Sorted by query. Some tokens are read by the cursor but not yet by the model: they are to be
-    appended to `node` if the candidate is chosen."""
+    """C hypotheses with a part of their next unit, sorted by query.
+
+    The cursor may be some tokens ahead of the model: `unread` tokens are appended to `node` if the
+    candidate is chosen.
+    """
 
     query: Int  # [C]
     origin: Int  # [C] the live hypothesis that it continues
     cursor: Cursor
-    place: Int  # [C] where these tokens begin in `Constraint.spelled`
-    unread: Int  # [C] and how many they are
+    place: Int  # [C] where the unread tokens begin in `Constraint.spelled`
+    unread: Int  # [C] the number of tokens that the model has not read
     score: Float  # [C]
     log_prob: Float  # [C] of the unit so far
     node: torch.Tensor  # [C]
@@ -57,7 +60,7 @@ class Candidates:
 
     @staticmethod
     def join(parts: Sequence["Candidates"]) -> "Candidates":
-        """All of them, by query, then best first, then in the order of the parts."""
+        """The candidates of all parts by query, best first; ties in the order of the parts."""
         joined = Candidates(
             np.concatenate([part.query for part in parts]),
             np.concatenate([part.origin for part in parts]),
@@ -78,21 +81,23 @@ def rank_within(query: Int) -> Int:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A document by position, its score, and the units in the order they were generated, each with
-    its log p and with |Y| after it. The log p add up to the score unless paths were summed."""
+    """A document that a search found, and the units that were generated for it, in their order.
 
-    document: int
+    The log p add up to log p(D | Q) unless the probabilities of several paths were added.
+    """
+
+    document: int  # its number
     score: float
     units: tuple[int, ...]
-    log_probs: tuple[float, ...]
-    valid_documents: tuple[int, ...]
+    log_probs: tuple[float, ...]  # of each unit after those before it
+    valid_documents: tuple[int, ...]  # |Y| after each unit
 
 
 class Texts(Protocol):
     """Strings by number: a list, or a table on disk."""
 
     def __getitem__(self, number: int, /) -> str:
-        """One of them."""
+        """The string with a number."""
         ...
 
 
@@ -109,7 +114,7 @@ def _reason(found: Found, units: Texts) -> Reason:
 
 @dataclass(frozen=True, slots=True)
 class Backpointers:
-    """What one step of the search chose."""
+    """The hypotheses that one step of the search chose, each with its parent."""
 
     parent: Int  # [R] the row of the step before
     unit: Int  # [R]
@@ -118,20 +123,28 @@ class Backpointers:
 
 
 class Trail:
-    """All steps of a search, to be walked back from a hit."""
+    """The back pointers of all steps of a search, to walk back from a hit."""
 
     def __init__(self) -> None:
         self._steps: list[Backpointers] = []
 
     def add(self, step: Backpointers) -> None:
-        """Remember the newest step."""
+        """Append the back pointers of the newest step."""
         self._steps.append(step)
 
     def found(
         self, document: int, score: float, steps: int, row: int, identifier: Sequence[int] = ()
     ) -> Found:
-        """The document that was complete at a row after so many steps, or decided: then what was
-        not generated of its `identifier` follows as it stands there, with log p = 0."""
+        """A document with the path that led to it.
+
+        Args:
+            document: its number.
+            score: its score.
+            steps: the number of the step, from 1, after which it was complete or decided.
+            row: the row of that step.
+            identifier: the units of a decided document; those that were not generated follow the
+                path with log p = 0.
+        """
         path: list[tuple[int, float, int]] = []
         for step in reversed(self._steps[:steps]):
             path.append((int(step.unit[row]), float(step.log_prob[row]), int(step.valid[row])))
@@ -159,7 +172,7 @@ class Hits:
         return self._queries
 
     def add(self, query: Int, score: Float, rows: Int, completed: Ragged, steps: int) -> None:
-        """Record the documents completed at some rows of the newest step."""
+        """Record the documents that were completed at some rows of the newest step."""
         if not len(completed.values):
             return
         times = np.diff(completed.offsets)
@@ -181,7 +194,7 @@ class Hits:
         return bars
 
     def found(self, trail: Trail) -> list[list[Found]]:
-        """For each query what was found, best first."""
+        """The documents found for each query, best first, with their paths."""
         answers: list[list[Found]] = [[] for _ in range(self._queries)]
         for i in np.flatnonzero(rank_within(self._query) < self._k):
             document, steps, row = (int(x[i]) for x in (self._document, self._steps, self._row))
@@ -197,11 +210,11 @@ class Hits:
         return first
 
     def _merge(self, first: Bool) -> None:
-        """Of several orders that led to a document, best first, keep the best ones."""
+        """Keep the best `orders` of the orders that led to each document; they come best first."""
         self._keep(rank_within(np.cumsum(first)) < self._orders)
 
     def _identifier(self, document: int) -> Sequence[int]:  # noqa: ARG002
-        """What a document must have beyond the units that were generated: nothing."""
+        """The units that a document has beyond those that were generated: none."""
         return ()
 
     def _cut(self) -> None:
@@ -242,4 +255,4 @@ class Totals(Hits):
         return self._units_of(document)
 
     def _cut(self) -> None:
-        """Keep all."""
+        """Keep all documents, since any may still gain."""

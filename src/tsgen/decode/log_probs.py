@@ -1,4 +1,4 @@
-"""log p of given token sequences, without any search."""
+"""log p of the next tokens of a search, and of whole token sequences that are given."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ BLOCK = 2**24  # logits held at once: 64 MB
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of queries whose logits fit into memory together."""
+    """The logits of some consecutive queries, few enough to fit into memory together."""
 
     allowed: Allowed
     rows: slice  # the cursors of these queries
@@ -36,8 +36,15 @@ class Block:
     normaliser: Float  # [C] what is still to be subtracted from the logits
 
     def best(self, score: Float, floor: Float, rooms: tuple[int, int]) -> tuple[Best, Best]:
-        """The best entries that close a unit and those that do not, with cursors counted from the
-        block's first; `score` and `floor` are those of all cursors and queries."""
+        """The best entries that close a unit, and the best that do not, for each query.
+
+        Args:
+            score: the scores of all cursors of the search.
+            floor: for all queries of the search, the score below which entries are left out.
+            rooms: how many closing and how many other entries to return for a query.
+
+        Cursors are counted from the first one of the block.
+        """
         closes = self.allowed.closes  # where no entry is of a kind, none of it is looked for
         closed_room, open_room = rooms[0] * bool(closes.any()), rooms[1] * (not closes.all())
         return best_entries(
@@ -56,7 +63,7 @@ class Block:
 
 
 class Scorer:
-    """One definition of log p for the outputs of one backbone."""
+    """log p over the outputs of a backbone, as `DecodeConfig.normalise` defines it."""
 
     def __init__(self, backbone: Backbone, alphabet: Int32, config: DecodeConfig) -> None:
         self._backbone, self._config = backbone, config
@@ -73,7 +80,7 @@ class Scorer:
             self._tokens = torch.from_numpy(alphabet.astype(np.int64))
 
     def blocks(self, hidden: torch.Tensor, allowed: Allowed, first: Int) -> Iterator[Block]:
-        """Score what may follow each cursor; query q has the cursors first[q]:first[q + 1]."""
+        """Logits of what may follow each cursor; query q has the cursors first[q]:first[q + 1]."""
         most, start = max(1, BLOCK // self._outputs), 0
         for stop in range(1, len(first)):
             if stop == len(first) - 1 or first[stop + 1] - first[start] > most:
@@ -116,14 +123,14 @@ class Scorer:
         return logits if self._config.temperature == 1 else logits / self._config.temperature
 
     def _distinct(self, tokens: Int32) -> tuple[torch.Tensor, Int32]:
-        """The tokens that occur, ascending, and where each of the given ones stands among them."""
+        """The distinct tokens, ascending, and the index among them of each given token."""
         marks = np.zeros(self._outputs, dtype=np.bool_)
         marks[tokens] = True
         distinct = np.flatnonzero(marks)
         return torch.from_numpy(distinct), self._columns(distinct)[tokens]
 
     def _columns(self, tokens: NDArray[np.integer]) -> Int32:
-        """[V] where each of these tokens stands among them."""
+        """[V] the index of each of these tokens; 0 for the others."""
         column = np.zeros(self._outputs, dtype=np.int32)
         column[tokens] = np.arange(len(tokens), dtype=np.int32)
         return column

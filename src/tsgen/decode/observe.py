@@ -1,4 +1,8 @@
-"""Where a document stood in the beam whose identifier is a sequence: it has one prefix a step."""
+"""Observers of a search: a trace of its beams, and where one document fell out of them.
+
+`Tracer` writes down the beams of a query step by step. `Watcher` follows one document through a
+search over term sets, `SequenceWatcher` through one over sequences.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,21 +19,19 @@ from tsgen.decode.topk import Float
 from tsgen.records import Hit
 from tsgen.settings import DecodeConfig
 
-# How an answer was generated: the beams of one query, step by step.
-#
-# The search itself is not repeated here: a `Tracer` observes it and writes down what it sees.
+# The beams of one query, step by step, as the search shows them to a `Tracer`.
 
 EDGE = 8  # pruned hypotheses that are shown although the search had no use for them
 FEW = 4  # documents that a hypothesis may lead to for them to be listed
 
 Fate = Literal["on", "ends", "pruned", "outranked"]
-"""What became of a hypothesis: it went on; all its documents are found; others were better; or k
-documents were found that its own cannot overtake."""
+"""The outcome of a step for a hypothesis: it went on; all its documents are found; better ones took
+its place; or k documents were found that its own documents cannot overtake."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """X, the terms so far, of which `term` is the newest."""
+    """A hypothesis X by its newest term and the hypothesis that it continues."""
 
     parent: int  # its place in the step before; -1: it is the first term
     term: str
@@ -43,8 +45,8 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """The hypotheses with one more term: first those that the search closed, best first, then
-    those right behind the edge of the beam."""
+    """The hypotheses of one step: those that the search closed, best first, then the first ones
+    that the beam had no place for."""
 
     hypotheses: tuple[Hypothesis, ...]
     stayed: int  # how many were not pruned, whether or not all of them are shown
@@ -52,7 +54,7 @@ class TraceStep:
 
 
 class Tracer:
-    """Writes down the beams of a search for one query."""
+    """An observer that writes down the beams of a search for one query."""
 
     def __init__(
         self, constraint: PostingsConstraint, ids: Texts, terms: Texts, edge: int = EDGE
@@ -63,7 +65,7 @@ class Tracer:
         self.steps: list[TraceStep] = []
 
     def step(self, step: Step) -> None:
-        """Called by the search."""
+        """Take in the newest step; the search calls this."""
         closed = step.closed
         count = len(closed.kept)
         parent = step.live.row[closed.kept.origin]
@@ -79,7 +81,7 @@ class Tracer:
         self.steps.append(TraceStep((*shown, *self._behind(step)), stayed, on))
 
     def places(self, step: int, place: int) -> tuple[int, ...]:
-        """Where a hypothesis and those that it grew from stand; steps count from 0."""
+        """The places of a hypothesis and its ancestors in steps 0 … `step`."""
         places = [place]
         for number in range(step, 0, -1):
             places.append(self.steps[number].hypotheses[places[-1]].parent)
@@ -91,8 +93,11 @@ class Tracer:
         return tuple(step.hypotheses[place] for step, place in zip(steps, places, strict=True))
 
     def places_of(self, hit: Hit) -> tuple[int, ...]:
-        """The places of the hypotheses that led to a hit. They are fewer than its terms where its
-        document was decided before all of these were generated."""
+        """The places of the hypotheses that led to a hit.
+
+        They are fewer than the terms of the document where it was decided before all its terms were
+        generated.
+        """
         terms = hit.reason.terms if hit.reason else ()
         for number, step in enumerate(self.steps):
             for place, hypothesis in enumerate(step.hypotheses):
@@ -103,7 +108,7 @@ class Tracer:
         return ()
 
     def _behind(self, step: Step) -> list[Hypothesis]:
-        """What would have been kept had there been some places more."""
+        """The hypotheses that a beam with `edge` more places would have kept."""
         if not self._edge:
             return []
         wider, frontier = step.widened(self._edge), step.frontier
@@ -117,8 +122,8 @@ class Tracer:
         return [self._hypothesis(*row, parent[i], [], "pruned") for i, row in enumerate(rows)]
 
     def _paths(self, step: Step, candidates: Candidates | None = None) -> Int:
-        """[C] a number for each of the candidates, or of those that were closed: equal where the
-        same hypothesis got the same term."""
+        """[C] a number for each candidate, by default each closed one; two candidates have the same
+        number if they add the same term to the same hypothesis."""
         candidates = candidates or step.closed.kept
         unit = self._constraint.units(step.frontier, candidates.cursor)
         return candidates.origin * len(self._constraint.spelling) + unit
@@ -159,15 +164,20 @@ def _fates(step: Step) -> list[Fate]:
     return fates
 
 
-# What given terms would score after given hypotheses, whether or not the search looked at them.
+# The score of given terms after given hypotheses, whether or not the search looked at them.
 
 
 def follow(
     constraint: PostingsConstraint, step: Step, origin: Int, terms: Int
 ) -> tuple[Candidates, int]:
-    """Live hypothesis `origin[i]` with `terms[i]` added, best first, and the number of tokens that
-    the longest was spelled with one after the other. Each term must be valid there. log p is that
-    of the search: the same scorer over the same valid tokens."""
+    """Given hypotheses with given terms added, best first, and the most tokens that one term took.
+
+    Args:
+        constraint: the term sets.
+        step: the step of the search, whose scorer gives log p over the valid tokens.
+        origin: [C] the live hypothesis of each candidate.
+        terms: [C] the term to add, which must be valid after that hypothesis.
+    """
     live = step.live
     begun = Candidates.unspelled(
         live.query, constraint.cursor(step.frontier, live.row), live.score, live.node
@@ -227,7 +237,7 @@ def _ranks(constraint: PostingsConstraint, terms: Int) -> Int:
     return constraint.spelling.rank_of[terms].astype(np.int64)
 
 
-# Where one document stood in the beam, step by step, and what was better when it fell out.
+# The place of one document in the beam, step by step, and what was better when it fell out.
 
 RIVALS = 3  # hypotheses that are shown of those that took the place of the document's own
 
@@ -239,7 +249,7 @@ not among those that were searched; it has no terms."""
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """After a step: the best of the hypotheses that lead to the document, among all that stayed."""
+    """The best hypothesis that leads to the document after a step, among all that stayed."""
 
     place: int  # 1 is the best
     kept: int  # how many stayed
@@ -263,7 +273,7 @@ class Fall:
 
 
 class Watcher:
-    """Observes a search for one query with one document in mind."""
+    """An observer that follows one document through a search over term sets for one query."""
 
     def __init__(
         self,
@@ -283,7 +293,7 @@ class Watcher:
         self.fall = None if len(self._terms) else Fall(0, "no_terms")
 
     def step(self, step: Step) -> None:
-        """Called by the search."""
+        """Take in the newest step; the search calls this."""
         self._tracer.step(step)
         if self.fall is not None:
             return
@@ -388,7 +398,7 @@ END = -1  # the unit that closes a sequence
 
 
 class SequenceWatcher:
-    """Observes a search for one query with one document in mind."""
+    """An observer that follows one document through a search over sequences for one query."""
 
     def __init__(self, constraint: Constraint, name: Callable[[int], str], document: int) -> None:
         """`name` is the text of a unit by its number."""
@@ -401,7 +411,7 @@ class SequenceWatcher:
         self.fall: Fall | None = None
 
     def step(self, step: Step) -> None:
-        """Called by the search."""
+        """Take in the newest step; the search calls this."""
         if self._found or self.fall is not None:
             return
         kept, closed = step.closed.kept, step.closed

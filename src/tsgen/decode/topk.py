@@ -1,4 +1,4 @@
-"""The best continuations of every query, in one pass over all that is allowed."""
+"""The best continuations of every query: one pass over the allowed tokens, with a heap a query."""
 
 from typing import NamedTuple
 
