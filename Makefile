@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 TESTING := $(VENV)/.testing
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test lint docs bench clean
 
 setup: $(SETUP)
 
@@ -16,7 +16,7 @@ $(SETUP): pyproject.toml constraints.txt src/tsgen/version.py
 	@touch $@
 
 $(TESTING): $(SETUP)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,baselines,datasets,integrations,serve,tensorboard]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,baselines,datasets,docs,integrations,serve,tensorboard]'
 	@touch $@
 
 lint: $(TESTING)
@@ -24,6 +24,7 @@ lint: $(TESTING)
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/mkdocs build --strict --quiet
 
 # One thread a worker: two OpenMP teams on two cores would wait for each other.
 test: lint
@@ -31,6 +32,10 @@ test: lint
 
 demo: $(SETUP)
 	$(BIN)/tsgen demo
+
+# The documentation at http://127.0.0.1:8000, built anew when a file changes.
+docs: $(TESTING)
+	$(BIN)/mkdocs serve
 
 bench: $(TESTING)
 	$(BIN)/python benchmarks/run_all.py
