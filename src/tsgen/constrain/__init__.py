@@ -1,1 +1,1 @@
-"""What may come next: term sets by postings, sequences by a trie, behind one protocol."""
+"""Constraints of a search: term sets by postings, sequences by a trie, n-grams by suffixes."""

@@ -1,12 +1,16 @@
-"""What may come next. One protocol for term sets (postings) and sequences (trie).
+"""The constraint of a search: which tokens may come next. One protocol for all identifiers.
 
-A *unit* is what hypotheses compete in: a term of a set, or a token of a sequence. A unit is spelled
-by one or more tokens, and spellings are prefix-free (a term ends with its terminator), so the last
-token of a spelling closes the unit.
+`PostingsConstraint` is the constraint for term sets, `SequenceTrie` for sequences, and
+`SubstringConstraint` for the n-grams of a corpus.
 
-A *frontier* holds rows that stand between two units; it is opaque to the search. A *cursor* is a
-row plus what has been spelled of its next unit. A row's possible units are a list sorted by
-spelling, so everything that continues a cursor is a slice of it, and no trie of terms is needed.
+A *unit* is what hypotheses compete in: a term of a set, or a token of a sequence. A unit is
+spelled by one or more tokens. No spelling is the beginning of another one (a term ends with its
+terminator), so the last token of a spelling closes the unit.
+
+A *frontier* holds R rows, hypotheses that stand between two units; it is opaque to the search. A
+*cursor* is a row plus the tokens that have been spelled of its next unit. A row's possible units
+are a list sorted by spelling, so everything that continues a cursor is a slice of that list, and no
+trie of terms is needed.
 """
 
 from collections.abc import Sequence
@@ -29,7 +33,7 @@ class Ragged:
     values: Int32
 
     def row(self, r: int) -> Int32:
-        """One row."""
+        """The values of row r."""
         return self.values[self.offsets[r] : self.offsets[r + 1]]
 
     def take(self, picks: Int | Int32) -> "Ragged":
@@ -50,8 +54,8 @@ class Cursor:
     """Partial spellings: rows of a frontier, each `depth` tokens into its next unit."""
 
     row: Int  # [C] the frontier's row
-    low: Int  # [C] the units that begin with the tokens so far are
-    high: Int  # [C] the slice low:high of the row's list
+    low: Int  # [C] the units that begin with the tokens so far
+    high: Int  # [C] are the slice low:high of the row's list
     depth: Int  # [C] tokens spelled so far
 
     def __len__(self) -> int:
@@ -99,7 +103,7 @@ class Allowed:
 
 
 class Constraint(Protocol):
-    """Keeps every prefix one that leads to a document."""
+    """What a search asks so that every prefix leads to some document."""
 
     @property
     def alphabet(self) -> Int32:
@@ -123,9 +127,14 @@ class Constraint(Protocol):
     def start(
         self, batch: int, pool: Ragged | None = None, exact: bool = False, skip: bool = False
     ) -> Any:
-        """The frontier of `batch` empty prefixes. `pool` limits each row to some documents
-        (ascending); `exact` makes every later `Allowed` sure; with `skip`, too, an entry goes on
-        over tokens without an alternative, as far as the constraint can."""
+        """The frontier of empty prefixes.
+
+        Args:
+            batch: R, the number of rows.
+            pool: documents (ascending) that each row is limited to; None: all.
+            exact: make every later `Allowed` sure.
+            skip: let an entry go on over tokens that have no alternative, where the constraint can.
+        """
         ...
 
     def cursor(self, frontier: Any, rows: Int) -> Cursor:
@@ -137,16 +146,16 @@ class Constraint(Protocol):
         ...
 
     def leads(self, frontier: Any, cursor: Cursor) -> Bool:
-        """[C] whether some document continues each cursor; asked where `Allowed` was not sure."""
+        """[C] whether some document continues each cursor; needed where `Allowed` is not sure."""
         ...
 
     def units(self, frontier: Any, cursor: Cursor) -> Int:
-        """[C] the number of the unit that each cursor has just closed, for the reader of a hit."""
+        """[C] the number of the unit that each cursor has closed, to show in a hit."""
         ...
 
     def keys(self, frontier: Any, cursor: Cursor) -> NDArray[np.uint64]:
-        """[C, 2] a hash of all that was generated when each cursor's unit is closed: equal for
-        equal sets whatever their order."""
+        """[C, 2] a hash of the units of each cursor, the one just closed among them; equal sets
+        have the same hash whatever their order."""
         ...
 
     def close(self, frontier: Any, cursor: Cursor) -> Any:

@@ -1,4 +1,4 @@
-"""The tokens that may follow a partial spelling, read off a sorted list of units."""
+"""Compiled loops that all constraints share: next tokens, and hashes of sets."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar, cast
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsgen.constrain.constraint import Bool, Int, Int32
 
-# How array loops are compiled: once per machine, without the interpreter's lock.
+# Compilation: once per machine; compiled loops run without the interpreter's lock.
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Number = TypeVar("Number", bound=np.generic)
@@ -36,7 +36,7 @@ def fixed(values: ArrayLike, dtype: type[Number]) -> NDArray[Number]:
     return array
 
 
-# Hashes of sets that do not depend on order: the sum of one random number a member (Zobrist).
+# Zobrist hashes of sets, which do not depend on order: the sum of one random number a member.
 #
 # Two independent 64-bit sums make a false match among n sets as unlikely as n² / 2¹²⁹. The random
 # numbers come from a fixed mixing function, so there is no table to store and every run has the

@@ -1,7 +1,8 @@
-"""N-grams as what is generated: whatever stands somewhere in the corpus may be written.
+"""The constraint that generates n-grams: any run of tokens of the corpus is valid.
 
-A unit is one token. An n-gram belongs to all documents that contain it, so none is ever complete:
-whoever searches observes the hypotheses and makes of them what it wants (see `decode.collect`).
+A unit is one token. An n-gram belongs to all documents that contain it, so no document is ever
+complete. A system that searches for n-grams observes the hypotheses and scores documents by them
+(see `tsgen.baselines.seal`).
 """
 
 from collections.abc import Sequence
@@ -61,7 +62,7 @@ class Suffixes:
         return np.unique(self.text[self.text != SEPARATOR])
 
     def find(self, ngrams: Ragged) -> tuple[Int, Int]:
-        """[n] and [n]: each n-gram's slice low:high of the suffixes, as long as it is frequent."""
+        """low [n] and high [n]: the slice of the suffixes that begin with each n-gram."""
         values = fixed(ngrams.values, np.int32)
         return _find(self.text, self.suffixes, fixed(ngrams.offsets, np.int64), values)
 
@@ -83,12 +84,12 @@ class Suffixes:
         return np.unique(self.owners(self.suffixes[low[0] : high[0]]))
 
     def owners(self, places: Int | Int32) -> Int32:
-        """The documents in which these places of the text are."""
+        """The documents that these places of the text belong to."""
         return self.owner[np.searchsorted(self.starts, places, side="right") - 1]
 
     @property
     def nbytes(self) -> int:
-        """The size of the arrays."""
+        """The size of the arrays in bytes."""
         return sum(getattr(self, name).nbytes for name in ARRAYS)
 
     def save(self, folder: Path) -> None:
@@ -176,8 +177,8 @@ def beyond(text: Int32, suffixes: Int32, low: int, high: int, depth: int, token:
 
 @kernel
 def ended(text: Int32, suffixes: Int32, low: Int, high: Int, depth: Int) -> Int:
-    """[R] where in the suffixes low:high of each row those begin that go on after `depth` tokens:
-    a piece that ends there sorts before them."""
+    """[R] the first of the suffixes low:high of each row that goes on after `depth` tokens; the
+    suffixes of pieces that end there sort before it."""
     after = np.empty(len(low), dtype=np.int64)
     for r in range(len(low)):
         after[r] = beyond(text, suffixes, low[r], high[r], depth[r], SEPARATOR)
@@ -209,7 +210,7 @@ class NgramFrontier:
 
 
 class SubstringConstraint:
-    """Keeps every prefix one that occurs in the corpus, up to `longest` tokens."""
+    """Allows every n-gram that occurs in the corpus, of up to `longest` tokens."""
 
     def __init__(self, suffixes: Suffixes, longest: int = 10) -> None:
         self.suffixes, self._longest = suffixes, longest
@@ -225,7 +226,7 @@ class SubstringConstraint:
         return self._longest
 
     def ends(self, units: int) -> bool:  # noqa: ARG002
-        """Never: no n-gram is a document."""
+        """Always false, since no n-gram is a document's identifier."""
         return False
 
     @property
@@ -237,7 +238,7 @@ class SubstringConstraint:
         self,
         batch: int,
         pool: Ragged | None = None,
-        exact: bool = False,  # noqa: ARG002 - what is listed occurs
+        exact: bool = False,  # noqa: ARG002 - all that is listed is valid
         skip: bool = False,  # noqa: ARG002 - every token makes an n-gram of its own
     ) -> NgramFrontier:
         """Empty prefixes of the whole corpus; it cannot be limited to some documents."""
@@ -276,11 +277,11 @@ class SubstringConstraint:
         return Allowed(starts, ends, tokens, closes, low, place, depth, sure)
 
     def leads(self, frontier: NgramFrontier, cursor: Cursor) -> Bool:  # noqa: ARG002
-        """Always: what is allowed here occurs."""
+        """[C] always true, since all allowed tokens occur in the corpus."""
         return np.ones(len(cursor), dtype=np.bool_)
 
     def units(self, frontier: NgramFrontier, cursor: Cursor) -> Int:  # noqa: ARG002
-        """[C] the last token."""
+        """[C] the last token of each n-gram."""
         places = self.suffixes.suffixes[cursor.low] + cursor.depth - 1
         tokens: Int = self.suffixes.text[places].astype(np.int64)
         return tokens
@@ -296,7 +297,7 @@ class SubstringConstraint:
         return NgramFrontier(frontier.depth + 1, low, cursor.high)
 
     def completed(self, frontier: NgramFrontier) -> Ragged:
-        """None."""
+        """No documents for any row, since no n-gram is complete."""
         nothing = np.zeros(len(frontier.low) + 1, dtype=np.int64)
         return Ragged(nothing, np.zeros(0, dtype=np.int32))
 
@@ -305,7 +306,7 @@ class SubstringConstraint:
         return frontier.high - frontier.low
 
     def identifier(self, document: int) -> Sequence[int]:  # noqa: ARG002
-        """Nothing: any of its n-grams identifies a document more or less."""
+        """Empty, since a document has no single identifier but all its n-grams."""
         return ()
 
     def decided(self, frontier: NgramFrontier, rows: Int) -> Int:

@@ -1,8 +1,8 @@
-"""Term sets: at each step any term that some document holds together with all terms so far.
+"""The constraint for term sets: valid is any term that a document has beside all terms so far.
 
-The state of a set (its documents Y and its next terms V) is computed once, however many beams and
-queries reach it in whatever order. V is written down only where Y is small. Where Y is large nearly
-every term is valid, so the search is offered all terms and asks `leads` about the best ones.
+The state of a set, its documents Y and its next terms V, is computed once for all hypotheses and
+queries that reach it in any order. V is listed only where Y is small. Where Y is large nearly every
+term is valid, so the search is offered all terms and calls `leads` for the best ones.
 """
 
 from collections.abc import Callable
@@ -39,29 +39,29 @@ from tsgen.constrain.valid_terms import (
 from tsgen.docids.spelling import Spelling
 from tsgen.errors import ConfigError
 
-# The state of rows that stand between two terms.
+# The frontier: the state of rows that stand between two terms.
 
 
 @dataclass(slots=True)
 class SetFrontier:
-    """Rows that stand for sets of equal size; rows with the same set share its state.
+    """R rows that stand for S sets of equal size; rows with the same set share its state.
 
-    V is written down when a row is first continued: most closed rows never are.
+    V is listed when a row is first continued, since most closed rows never are.
     """
 
     index: Index
     set_of: Int  # [R] row → set
     keys: Keys  # [S, 2]
     documents: Documents
-    few: Bool  # [S] whether V is to be written down; else it is among all terms
-    listed: Bool  # [S] whether it was
+    few: Bool  # [S] whether V is to be listed; else all terms are offered
+    listed: Bool  # [S] whether V has been listed
     low: Int  # [S] V is the slice low:high of `ranks`, or of all ranks
     high: Int  # [S]
     ranks: Int32
-    skip: bool  # whether tokens without an alternative are passed over
+    skip: bool  # whether an entry goes on over tokens without an alternative
 
     def write(self, sets: Bool, low: Int, high: Int, ranks: Int32) -> None:
-        """Note V of some sets, which are slices low:high of `ranks`."""
+        """Store V of the given sets [S] as slices low:high of `ranks`."""
         before = self.ranks  # what was listed stays in its place: cursors point there
         self.low[sets] = low + len(before)
         self.high[sets] = high + len(before)
@@ -79,14 +79,14 @@ class SetFrontier:
 
 # V of single heavy terms, kept from query to query.
 #
-# Whatever is asked, some of the first terms are frequent ones. To list what may come after such a
-# term is to go through a large share of all documents, and gives the same list each time.
+# In every search some of the first terms are frequent ones. To list the terms that may follow such
+# a term means to go through a large share of all documents, and gives the same list each time.
 
 MOST = 2**24  # entries of all lists together: 64 MB
 
 
-class Remembered:
-    """Lists by term, as many as there is room for."""
+class HeavyTermLists:
+    """The lists V of single heavy terms, as many as there is room for."""
 
     def __init__(self, terms: int) -> None:
         self._place = np.full(terms, -1, dtype=np.int32)  # of each term's list, or -1
@@ -103,14 +103,14 @@ class Remembered:
         return self._lists.take(self._place[terms].astype(np.int64))
 
     def known(self, frontier: SetFrontier, singles: Bool) -> Bool:
-        """[S] of these sets of a single term those whose V was listed for an earlier query."""
+        """[S] which of the sets `singles` of a single term were listed for an earlier query."""
         found = singles.copy()
         if found.any():
             found[found] = self.has(frontier.documents.terms[found, 0])
         return found
 
     def keep(self, frontier: SetFrontier, new: Int) -> None:
-        """Keep what was just listed for these sets of a single term."""
+        """Keep V of sets `new` of a single term, which was just listed."""
         if len(new):
             low, high = frontier.low[new], frontier.high[new]
             self.add(frontier.documents.terms[new, 0], spans(frontier.ranks, low, high - low))
@@ -126,7 +126,7 @@ class Remembered:
             self._place[terms] = len(before.offsets) - 1 + np.arange(len(terms), dtype=np.int32)
 
 
-# What a search over term sets starts from: postings, their bitmaps, the first valid documents.
+# The index: postings, their bitmaps, and the documents of the empty set.
 
 HEAVY_SHARE = 128  # a bitmap is then 4 times as long as the list of documents, at the most
 HEAVY_AT_LEAST = 1024
@@ -137,7 +137,7 @@ class TermSetArrays(Protocol):
 
     @property
     def doc_offsets(self) -> NDArray[np.integer]:
-        """[D + 1]."""
+        """[D + 1] where the terms of each document begin."""
         ...
 
     @property
@@ -147,7 +147,7 @@ class TermSetArrays(Protocol):
 
     @property
     def post_offsets(self) -> NDArray[np.integer]:
-        """[T + 1]."""
+        """[T + 1] where the documents of each term begin."""
         ...
 
     @property
@@ -186,12 +186,14 @@ def these_documents(pool: Ragged) -> Documents:
     return Documents(none, form, low, high, high - low, fixed(pool.values, np.int32))
 
 
-# Y of some rows written down, for whoever wants to read it.
+# Y of some rows as lists, to show.
 
 
 def documents_of(frontier: SetFrontier, rows: Int, most: int) -> list[tuple[int, ...]]:
-    """For each row the documents that hold all its terms, ascending; none where they are more than
-    `most`. The rows have a term at least."""
+    """The documents Y of each row, ascending; empty where there are more than `most`.
+
+    The rows have at least one term.
+    """
     sets = frontier.set_of[rows]
     few = frontier.documents.sizes[sets] <= most
     return [
@@ -211,14 +213,18 @@ def _listed(index: Index, documents: Documents, number: int) -> Int32:
     return reduce(np.intersect1d, postings)
 
 
-# The weights of a document's terms as shares of the whole.
+# ŵ_D(t): the weights of a document's terms, divided by their sum.
 
 Float32 = NDArray[np.float32]
 
 
 def shares_of(offsets: Int, weights: NDArray[np.floating] | None) -> Float32:
-    """[E] the weights of documents, one after the other as `offsets` [D + 1] say, each document's
-    with sum 1; equal ones where none were kept."""
+    """[E] ŵ_D(t) of all documents, one after the other.
+
+    Args:
+        offsets: [D + 1] where the terms of each document begin.
+        weights: [E] their weights; None, or 0 for a whole document, gives equal shares.
+    """
     sizes = np.diff(offsets)
     owner = np.repeat(np.arange(len(sizes)), sizes)
     kept = np.zeros(len(owner)) if weights is None else weights
@@ -231,7 +237,7 @@ def shares_of(offsets: Int, weights: NDArray[np.floating] | None) -> Float32:
 
 @kernel
 def by_term(terms: Int32, values: Float32, post_offsets: Int) -> Float32:
-    """[E] values beside the terms of all documents, put beside the documents of all terms."""
+    """[E] values in the order of `term_sets`, rearranged to the order of the postings."""
     found = np.empty(len(values), np.float32)
     place = post_offsets.copy()
     for entry in range(len(terms)):
@@ -240,12 +246,15 @@ def by_term(terms: Int32, values: Float32, post_offsets: Int) -> Float32:
     return found
 
 
-# The same terms as a sequence: of all orders of T(D) only one is valid, by weight.
+# Term sets as sequences: of all orders of T(D) only the order by weight is valid.
 
 
 def in_order(sets: Ragged, spelling: Spelling) -> SequenceTrie:
-    """A trie over the spelled terms by weight. Units are whole terms, as those of the set are, so
-    that the two constraints differ in nothing but the orders they allow."""
+    """A trie over the spelled terms, heaviest first.
+
+    Its units are whole terms, so that it differs from the constraint of the sets in nothing but the
+    orders that are valid.
+    """
     ranks = spelling.rank_of[sets.values].astype(np.int64)
     terms = Ragged(spelling.offsets, spelling.tokens).take(ranks)
     by_document = Ragged(terms.offsets[sets.offsets], terms.values)
@@ -254,13 +263,13 @@ def in_order(sets: Ragged, spelling: Spelling) -> SequenceTrie:
     return SequenceTrie(by_document, terminator=terminator, labels=sets)
 
 
-UNLIMITED = 2**62
+UNLIMITED = 2**62  # the limit with which V is always listed
 LIST_SHARE = 32  # documents of a set for each first token: where listing V costs as much as not
 LIST_AT_LEAST = 256
 
 
 class PostingsConstraint:
-    """Algorithm 1's constraint for term-set DocIDs."""
+    """The constraint of the paper's Algorithm 1, for identifiers that are term sets."""
 
     def __init__(
         self,
@@ -271,9 +280,17 @@ class PostingsConstraint:
         list_up_to: int | None = None,
         one_document: bool = True,
     ) -> None:
-        """Terms in more than `heavy` documents get bitmaps; sets of at most `list_up_to` documents
-        have their next terms listed; with `one_document` a set that only one document holds is
-        continued without looking at postings."""
+        """Build the index of the postings.
+
+        Args:
+            sets: the terms of each document and the documents of each term.
+            spelling: the tokens of each term.
+            heavy: terms in more documents than this get bitmaps; None: 1 in 128.
+            list_up_to: sets with at most this many documents have V listed; None: as many as cost
+                no more than offering all terms.
+            one_document: continue a set that one document has without reading postings; a switch
+                for tests, which changes no result.
+        """
         if len(spelling) != len(sets.post_offsets) - 1:
             raise ConfigError(
                 f"{len(sets.post_offsets) - 1} terms in the sets but {len(spelling)} in the "
@@ -283,6 +300,7 @@ class PostingsConstraint:
         self._offsets = fixed(sets.doc_offsets, np.int64)
         self._terms = fixed(sets.doc_terms, np.int32)
         self._weights: NDArray[np.floating] | None = getattr(sets, "doc_weights", None)
+        self._vectors: NDArray[np.floating] | None = getattr(sets, "doc_vectors", None)
         self._query_terms: Callable[[str], Int32] | None = getattr(sets, "query_terms", None)
         self._spelled = fixed(spelling.offsets, np.int64), fixed(spelling.tokens, np.int32)
         self._rank_of = fixed(spelling.rank_of, np.int32)
@@ -294,7 +312,7 @@ class PostingsConstraint:
             list_up_to = max(LIST_AT_LEAST, firsts // LIST_SHARE)
         self._list_up_to = list_up_to
         self._index = make_index(sets, heavy)
-        self._singles = Remembered(len(spelling))
+        self._singles = HeavyTermLists(len(spelling))
         self._by_length = np.bincount(np.diff(self._offsets))
         self._with_length: dict[int, Int32] = {}
         self._all_used = bool(np.all(np.diff(self._index.offsets) > 0))
@@ -316,24 +334,35 @@ class PostingsConstraint:
 
     @cached_property
     def in_order(self) -> SequenceTrie:
-        """The constraint of the same terms as sequences, heaviest first."""
+        """The constraint of the same terms as sequences, heaviest first (see `in_order`)."""
         return in_order(self.term_sets, self.spelling)
 
     @cached_property
     def shares(self) -> NDArray[np.float32]:
-        """Beside the terms of `term_sets`: each document's weights with sum 1."""
+        """[E] ŵ_D(t) in the order of `term_sets`: each document's weights with sum 1."""
         return shares_of(self._offsets, self._weights)
 
     @cached_property
     def relative_weights(self) -> NDArray[np.float32]:
-        """Beside the documents of `postings`: the weight that the term has in each, over the mean
-        weight of the document's terms."""
+        """[E] N ŵ_D(t) in the order of `postings`: the weight of the term in each document, divided
+        by the mean weight of that document's terms."""
         sizes = np.diff(self._offsets)
         relative = self.shares * np.repeat(sizes, sizes).astype(np.float32)
         return by_term(self._terms, relative, self._index.offsets)
 
+    @cached_property
+    def document_vectors(self) -> NDArray[np.float32]:
+        """v(D) [D, d] of every document, where the generator reads documents into vectors."""
+        if self._vectors is None:
+            raise ConfigError(
+                "decode.prior = 'vectors' needs a vector for each document, and this engine has "
+                "none. Set decode.prior=weighted, or make the engine anew with "
+                "model.backbone=term-vectors."
+            )
+        return self._vectors.astype(np.float32)
+
     def query_terms(self, query: str) -> Int32:
-        """The terms that are words of a query; none, if the sets do not know their words."""
+        """The numbers of the terms that are words of a query; none if the sets have no lookup."""
         return np.empty(0, np.int32) if self._query_terms is None else self._query_terms(query)
 
     @cached_property
@@ -382,7 +411,7 @@ class PostingsConstraint:
         return Cursor(rows, frontier.low[sets], frontier.high[sets], np.zeros_like(rows))
 
     def allowed(self, frontier: SetFrontier, cursor: Cursor) -> Allowed:
-        """The tokens that may come next; rows without a list share the entries of all terms."""
+        """The tokens that may come next; rows without a listed V share the entries of all terms."""
         sets = frontier.set_of[cursor.row]
         unlisted = ~frontier.listed[sets]
         sure = ~unlisted | self._is_root(frontier)
@@ -463,12 +492,12 @@ class PostingsConstraint:
         return Ragged(offsets, found).take(frontier.set_of)
 
     def valid(self, frontier: SetFrontier) -> Int:
-        """[R] |Y|."""
+        """[R] |Y|, the number of documents left."""
         count: Int = frontier.documents.sizes[frontier.set_of]
         return count
 
     def identifier(self, document: int) -> list[int]:
-        """T(D), heaviest first."""
+        """The terms of a document, heaviest first."""
         terms: list[int] = self.term_sets.row(document).tolist()
         return terms
 

@@ -1,4 +1,4 @@
-"""Sequences (titles, URLs, codes, one fixed order of terms): a prefix tree as a sorted list.
+"""The constraint for sequences (titles, URLs, codes): a prefix tree as a sorted list.
 
 The distinct sequences are sorted token by token, so a prefix is a slice of them and its length. A
 sequence that begins another one completes where it ends while the other one goes on; with an `end`
@@ -32,7 +32,7 @@ class TrieFrontier:
 
 
 class SequenceTrie:
-    """The constraint for DocIDs that are one sequence each; several documents may share one."""
+    """The constraint for identifiers that are sequences; several documents may share one."""
 
     def __init__(
         self,
@@ -42,9 +42,15 @@ class SequenceTrie:
         terminator: int | None = None,
         labels: Ragged | None = None,
     ) -> None:
-        """`sequences` are each document's tokens, to which `end` is appended. A unit is one token,
-        or with a `terminator` all tokens up to it. `labels` number each document's units for the
-        readers of its hits (`end` has label -1); by default the label is the unit's last token."""
+        """Sort the sequences.
+
+        Args:
+            sequences: the tokens of each document.
+            end: a token to append to every sequence, so that the model says where it ends.
+            terminator: the last token of a unit; None: every token is a unit.
+            labels: the number of each unit of each document, to show in hits (`end` has −1); by
+                default the last token of the unit.
+        """
         sequences = sequences if end is None else _append(sequences, end)
         closers = [token for token in (terminator, end) if token is not None]
         self._closers = None if terminator is None else closers
@@ -81,8 +87,8 @@ class SequenceTrie:
         self,
         batch: int,
         pool: Ragged | None = None,
-        exact: bool = False,  # noqa: ARG002 - a trie is exact always
-        skip: bool = False,  # noqa: ARG002 - hypotheses compete in tokens: each is a unit to show
+        exact: bool = False,  # noqa: ARG002 - a trie is always exact
+        skip: bool = False,  # noqa: ARG002 - every token is a unit to show
     ) -> TrieFrontier:
         """Empty prefixes, each of all sequences or of those of its pool."""
         low, high = np.zeros(batch, dtype=np.int64), np.full(batch, len(self._offsets) - 1)
@@ -116,11 +122,11 @@ class SequenceTrie:
         return Allowed(*entries._replace(closes=closes), np.ones(len(cursor), dtype=np.bool_))
 
     def leads(self, frontier: TrieFrontier, cursor: Cursor) -> Bool:  # noqa: ARG002
-        """Always: what is allowed here is valid."""
+        """[C] always true, since all allowed tokens are valid."""
         return np.ones(len(cursor), dtype=np.bool_)
 
     def units(self, frontier: TrieFrontier, cursor: Cursor) -> Int:
-        """[C] the label of the unit just closed, as the first document with the prefix has it."""
+        """[C] the label of the unit just closed, of the first document with the prefix."""
         documents = frontier.members.values[frontier.members.offsets[cursor.low]]
         place = self._labels.offsets[documents] + frontier.steps
         inside = place < self._labels.offsets[documents + 1]
@@ -151,8 +157,13 @@ class SequenceTrie:
         return ends[frontier.high] - ends[frontier.low]
 
     def best(self, frontier: TrieFrontier, query: Int, values: NDArray[np.float32]) -> Float:
-        """[R] the largest of values [Q, D] among the documents that each row, of the query [R], can
-        still lead to."""
+        """[R] the largest value among the documents that each row can still lead to.
+
+        Args:
+            frontier: R rows.
+            query: [R] the query of each row.
+            values: [Q, D] a value of each document for each query.
+        """
         ends = frontier.members.offsets
         starts = ends[frontier.low]
         valid = spans(frontier.members.values, starts, ends[frontier.high] - starts)
@@ -207,7 +218,7 @@ class SequenceTrie:
 
 
 def _append(sequences: Ragged, token: int) -> Ragged:
-    """Every row with one more token."""
+    """The sequences with one more token each."""
     values = np.insert(sequences.values, sequences.offsets[1:], token).astype(np.int32)
     return Ragged(sequences.offsets + np.arange(len(sequences.offsets)), values)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle.decoding import TERMINATOR, Corpus, ragged, subword_corpus, valid_terms, word_corpus
-from tsgen.constrain import term_sets as remembered
+from tsgen.constrain import term_sets
 from tsgen.constrain.constraint import Cursor
 from tsgen.constrain.term_sets import PostingsConstraint, SetFrontier
 from tsgen.docids.spelling import words
@@ -85,8 +85,8 @@ def test_what_follows_heavy_terms_is_remembered_as_it_was(
 
 
 def test_what_is_remembered_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "MOST", 3)
-    lists = remembered.Remembered(9)
+    monkeypatch.setattr(term_sets, "MOST", 3)
+    lists = term_sets.HeavyTermLists(9)
     lists.add(np.array([4, 7]), ragged([[1, 2], [8]]))
     lists.add(np.array([5]), ragged([[3]]))
     assert lists.has(np.array([4, 5, 7])).tolist() == [True, False, True]
