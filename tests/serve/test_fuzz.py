@@ -1,6 +1,8 @@
 """A few hundred requests that no one should send; the long run is benchmarks/fuzz_server.py."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import schemathesis
@@ -13,9 +15,11 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from served import AUTHORIZED, TOKEN, Foods
+from served import AUTHORIZED, TOKEN
 from starlette.testclient import TestClient
 
+from living import DOCUMENTS, write_engine
+from tsgen.retrieve.engine import Engine
 from tsgen.serve.app import create_app
 
 CHECKS = [
@@ -34,9 +38,15 @@ FEW = settings(
 )
 
 
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine.load(write_engine(tmp_path, DOCUMENTS)) as opened:
+        yield opened
+
+
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-def test_what_the_description_allows_and_forbids(mode: GenerationMode) -> None:
-    app = create_app(Foods(), token=TOKEN)
+def test_what_the_description_allows_and_forbids(mode: GenerationMode, engine: Engine) -> None:
+    app = create_app(engine, token=TOKEN)
     schema = schemathesis.openapi.from_dict(app.openapi())
     schema.app = app
 
@@ -61,8 +71,8 @@ bodies = st.binary() | st.dictionaries(names, json_values).map(
 )
 
 
-def test_random_bodies() -> None:
-    app = create_app(Foods(), token=TOKEN)
+def test_random_bodies(engine: Engine) -> None:
+    app = create_app(engine, token=TOKEN)
     with TestClient(app) as http:
         headers = AUTHORIZED | {"Content-Type": "application/json"}
 

@@ -134,7 +134,7 @@ async def answer(serving: Serving, asked: SearchRequest) -> list[dict[str, Any]]
 
 
 def _shown(serving: Serving, asked: SearchRequest, found: list[list[Hit]]) -> list[dict[str, Any]]:
-    read = serving.engine.snapshot.correct_query
+    read = serving.engine.correct_query
     return [
         hits_json(
             query, read(query), _with_documents(serving, hits), serving.splitter, asked.explain
