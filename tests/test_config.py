@@ -6,7 +6,7 @@ from typing import Self
 import pytest
 from pydantic import Field, ValidationError, model_validator
 
-from tsgen.config import StageConfig, preset, read_settings, read_toml
+from tsgen.config import Option, StageConfig, preset, read_settings, read_toml, to_toml
 from tsgen.errors import ConfigError
 
 
@@ -116,6 +116,21 @@ def test_assignments_go_over_the_file(tmp_path: Path) -> None:
     assert read_settings(None, []) == {}
     with pytest.raises(ConfigError, match="x = 1 is a value, not a table"):
         read_settings(path, ["a.x.y=1"])
+
+
+def test_unset_stands_for_none(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text('[a]\nx = "unset"\n[a.deep]\ny = "unset"\nz = "set"\n')
+    assert read_settings(path, ["a.w=unset", 'a.v="unset"']) == {
+        "a": {"x": None, "w": None, "v": None, "deep": {"y": None, "z": "set"}}
+    }
+
+
+@pytest.mark.parametrize("value", [True, 3, 1e-05, "a \"b\" ü", ["x", "y"], [], None])
+def test_values_are_written_as_toml_reads_them(value: object, tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(to_toml([Option("a.b", "x", value, "What it does. " * 20)]))
+    assert read_settings(path, []) == {"a": {"b": {"x": value}}}
 
 
 @pytest.mark.parametrize("assignment", ["", "k1=3", "bm25.k1", "bm25.=3", ".k1=3", "a..b=3"])

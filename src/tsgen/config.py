@@ -1,10 +1,14 @@
 """Settings: one frozen, typed object per stage, loaded from TOML; unknown keys are refused."""
 
+import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -61,20 +65,38 @@ def _fields_at(model: type[BaseModel], path: Iterable[int | str]) -> Iterable[st
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file, or a `ConfigError` with the line that does not parse."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return _parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}; expected a TOML file with settings") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 
+UNSET = "unset"
+"""What a file or `--set` writes for None, which TOML has no word for."""
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    return {name: _without_unset(value) for name, value in tomllib.loads(text).items()}
+
+
+def _without_unset(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_unset(inner) for name, inner in value.items()}
+    return None if value == UNSET else value
+
+
+def presets() -> list[str]:
+    """The names of the presets that come with the package."""
+    names = (file.name for file in files("tsgen.presets").iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+
+
 def preset(name: str) -> dict[str, Any]:
     """The tables of a preset that comes with the package."""
-    folder = files("tsgen.presets")
-    known = {Path(file.name).stem: file for file in folder.iterdir() if file.name.endswith(".toml")}
-    if name not in known:
-        raise ConfigError(f"unknown preset {name!r}; {nearest(name, known)}")
-    return tomllib.loads(known[name].read_text(encoding="utf-8"))
+    if name not in presets():
+        raise ConfigError(f"unknown preset {name!r}; {nearest(name, presets())}")
+    return _parsed((files("tsgen.presets") / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def _merge(into: dict[str, Any], table: Mapping[str, Any]) -> None:
@@ -121,6 +143,52 @@ def read_settings(
 def _value(text: str) -> Any:
     """A value as TOML writes it, or the text itself, so that a word needs no quotes."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return _parsed(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        return text
+        return _without_unset(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting: its table in a settings file, its name, its value, and what it does."""
+
+    table: str
+    name: str
+    value: Any
+    description: str
+
+
+def options(settings: StageConfig, table: str) -> list[Option]:
+    """Every setting of a table and of the tables inside it, with the values that it has here.
+
+    Settings whose default is computed are left out: they are made from others.
+    """
+    found, inner = [], []
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if isinstance(value, StageConfig):
+            inner += options(value, f"{table}.{name}")
+        elif field.default_factory is None:
+            description = " ".join((field.description or "").split())
+            found.append(Option(table, name, value, description))
+    return found + inner
+
+
+def to_toml(settings: Iterable[Option]) -> str:
+    """A settings file with these options in tables, each below what it does."""
+    lines: list[str] = []
+    for table, rows in groupby(settings, key=lambda option: option.table):
+        lines += [f"[{table}]", *(line for row in rows for line in _toml_lines(row)), ""]
+    return "\n".join(lines)
+
+
+def _toml_lines(option: Option) -> Iterator[str]:
+    yield from wrap(option.description, 98, initial_indent="# ", subsequent_indent="# ")
+    yield f"{option.name} = {toml_value(option.value)}"
+
+
+def toml_value(value: Any) -> str:
+    """A value as TOML writes it; None as the string that stands for it."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    return json.dumps(UNSET if value is None else value, ensure_ascii=False)

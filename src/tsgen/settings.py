@@ -5,7 +5,8 @@ query is searched. Nothing here needs torch.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -13,10 +14,10 @@ import Stemmer
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from tsgen.artifact import open_artifact
-from tsgen.config import StageConfig
+from tsgen.config import Option, StageConfig, options, preset, presets
 from tsgen.errors import nearest
 
-MINI, MINI_FLAT = "mini", "mini-flat"
+MINI, MINI_FLAT, TERM_VECTORS = "mini", "mini-flat", "term-vectors"
 SHIPPED = Path(__file__).parent / "shipped"
 
 MINILM = "minilm"
@@ -248,17 +249,17 @@ class DocT5QueryConfig(StageConfig):
 class LocalConfig(StageConfig):
     """The local writer's model, its training, and how its words are drawn."""
 
-    backbone: str = MINI
+    backbone: str = MINI_FLAT
     """Any backbone that `model.backbone` takes."""
 
     encoder: str = MINILM
-    """The encoder of the backbone `mini`."""
+    """The encoder of the backbone `mini-flat`."""
 
     encoder_layers: int | None = 3
     """How many of the encoder's first layers are kept; unset: all."""
 
     layers: int = Field(2, ge=1)
-    """Layers of the decoder of `mini`."""
+    """Layers of the decoder of `mini-flat`."""
 
     heads: int = Field(12, ge=1)
     """Attention heads of each of these layers."""
@@ -432,9 +433,12 @@ class ModelConfig(MiniConfig):
     `mini-flat`; `mini` has its own."""
 
     backbone: str = MINI
-    """`mini`, which is tsgen-mini, pre-trained; `mini-flat`, the same with a fresh decoder, in any
-    size; `minilm`, `flan-t5-small` or `smollm2`, which pip brings; or a model of transformers by
+    """`term-vectors`, which learns the collection while it is indexed (see `tsgen.model`); `mini`,
+    which is tsgen-mini, pre-trained; `mini-flat`, the same with a fresh decoder, in any size; `minilm`, `flan-t5-small` or `smollm2`, which pip brings; or a model of transformers by
     hub name or folder: an encoder-decoder, a BERT (BERT2BERT), a causal language model."""
+
+    document_tokens: int = Field(256, ge=8)
+    """The tokens of a document that `term-vectors` reads into its vector."""
 
     @model_validator(mode="before")
     @classmethod
@@ -446,7 +450,7 @@ class ModelConfig(MiniConfig):
 
     def own_sizes(self) -> MiniConfig:
         """The settings of `mini-flat`."""
-        return MiniConfig(**self.model_dump(exclude={"backbone"}))
+        return MiniConfig(**self.model_dump(exclude={"backbone", "document_tokens"}))
 
 
 COMPARED = 2
@@ -505,8 +509,9 @@ class DecodeConfig(StageConfig):
     """μ in the score of `tsgen.decode.ranking`: how much the query's own words among a document's
     terms count in that order; 0: not at all, as in the paper. Needs term sets."""
 
-    prior: Literal["mean", "sum", "matched", "weighted"] = "matched"
-    """How the set prior adds up a document's terms (see `tsgen.decode.ranking`)."""
+    prior: Literal["mean", "sum", "matched", "weighted", "vectors"] = "matched"
+    """How the set prior adds up a document's terms (see `tsgen.decode.ranking`); `vectors` needs
+    `model.backbone = "term-vectors"`."""
 
     in_order: bool = False
     """Of all orders of a document's terms only that by weight is valid: an ablation that shows what
@@ -775,8 +780,119 @@ class IndexConfig(StageConfig):
     terms: TermsConfig
     """How T(D) is chosen."""
 
+    model: ModelConfig = ModelConfig()
+    """The generator that is given the terms."""
+
     decode: DecodeConfig
     """How a query is searched."""
 
     search: SearchConfig = SearchConfig()
     """What is done with a query before that."""
+
+
+# The page as data: what `tsgen settings` prints.
+
+WEIGHTS_TABLES: Mapping[str, tuple[str, type[StageConfig]]] = {
+    "learned": ("weigher", LearnedConfig),
+    "pretrained": ("pretrained", PretrainedConfig),
+    "tfidf": ("tfidf", TfidfConfig),
+    "title": ("title", TfidfConfig),
+}
+"""The table of a settings file for each kind of term weights that has settings."""
+
+WRITERS_CONFIGS: Mapping[str, type[StageConfig]] = {
+    "extractive": ExtractiveConfig,
+    "local": LocalConfig,
+    "doct5query": DocT5QueryConfig,
+}
+"""The settings of the query writers, each in the table [queries.WRITER]."""
+
+PRETRAIN = "pretrain"
+
+
+def engine_options() -> list[Option]:
+    """Every option of an engine with its default, in the order of the stages.
+
+    Example:
+        >>> [option.value for option in engine_options() if option.name == "keep_top"]
+        [None]
+    """
+    terms = options(TermsConfig(), "terms")
+    weights = [one for table, kind in WEIGHTS_TABLES.values() for one in options(kind(), table)]
+    queries = options(QueriesConfig(), "queries")
+    written = [
+        one for name, kind in WRITERS_CONFIGS.items() for one in options(kind(), f"queries.{name}")
+    ]
+    rest = options(GeneratorConfig(), "") + options(PseudoQueryConfig(), "pseudo")
+    found = [*terms, *weights, *queries, *written, *_below(rest)]
+    engine = EngineConfig()
+    return [*found, *options(engine.decode, "decode"), *options(engine.search, "search")]
+
+
+def _below(found: Sequence[Option]) -> list[Option]:
+    """Options of tables inside a table without a name."""
+    return [replace(option, table=option.table.removeprefix(".")) for option in found]
+
+
+def preset_options(name: str) -> list[Option]:
+    """Every option of a preset, those that it does not set as well, with the preset's value.
+
+    Tables of other systems come last, with what the preset sets in them.
+    """
+    tables = preset(name)
+    found = [*_terms_options(tables), *_queries_options(tables)]
+    train = TrainConfig.from_mapping(tables.pop("train", {}))
+    found += options(ModelConfig.from_mapping(tables.pop("model", {})), "model")
+    found += options(train, "train")
+    if name == PRETRAIN:
+        found = [one for one in found if not one.table.startswith("queries")]
+        return found + options(PseudoQueryConfig.from_mapping(tables.get("pseudo", {})), "pseudo")
+    decode = {"normalise": train.normalise} | tables.pop("decode", {})
+    found += options(DecodeConfig.from_mapping(decode), "decode")
+    found += options(SearchConfig.from_mapping(tables.pop("search", {})), "search")
+    return found + [one for system, table in tables.items() for one in _as_set(system, table)]
+
+
+def _terms_options(tables: dict[str, Any]) -> list[Option]:
+    """[terms] and the table of the weights that it chooses; both are taken out of `tables`."""
+    terms = TermsConfig.from_mapping(tables.pop("terms", {}))
+    found = options(terms, "terms")
+    if terms.weights in WEIGHTS_TABLES:
+        table, kind = WEIGHTS_TABLES[terms.weights]
+        found += options(kind.from_mapping(tables.pop(table, {})), table)
+    return found
+
+
+def _queries_options(tables: dict[str, Any]) -> list[Option]:
+    """[queries] and the table of its writer, which is `none` where the preset names none."""
+    table = {"writer": "none"} | tables.pop("queries", {})
+    own = {name: table.pop(name, {}) for name in WRITERS_CONFIGS}
+    queries = QueriesConfig.from_mapping(table)
+    found = options(queries, "queries")
+    if queries.writer in WRITERS_CONFIGS:
+        kind = WRITERS_CONFIGS[queries.writer].from_mapping(own[queries.writer])
+        found += options(kind, f"queries.{queries.writer}")
+    return found
+
+
+def _as_set(table: str, values: Mapping[str, Any]) -> list[Option]:
+    """The options that a table sets, without saying what they do."""
+    found, inner = [], []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            inner += _as_set(f"{table}.{name}", value)
+        else:
+            found.append(Option(table, name, value, ""))
+    return found + inner
+
+
+def where_presets_differ(option: Option) -> dict[str, Any]:
+    """The presets that set an option to something else than its value here, with theirs."""
+    found: dict[str, Any] = {}
+    for name in presets():
+        table: Any = preset(name)
+        for part in option.table.split("."):
+            table = table.get(part, {})
+        if table.get(option.name, option.value) != option.value:
+            found[name] = table[option.name]
+    return found

@@ -313,11 +313,20 @@ BODY = "body"  # the view whose n-grams may come from anywhere
 class NgramConfig(SequenceConfig):
     """The settings of a system of n-grams."""
 
-    longest: int = Field(10, ge=1)  # tokens of an n-gram
-    alpha: float = Field(2.0, ge=0)  # how much more heavy n-grams count than light ones
-    beta: float = Field(0.8, ge=0, le=1)  # how much less a token counts that was said before
-    most: int = Field(1500, ge=1)  # an n-gram in more places says too little to look them up
-    temperature: float = Field(0.1, gt=0)  # of drawing n-grams that overlap with the query
+    longest: int = Field(10, ge=1)
+    """Tokens of an n-gram, at the most."""
+
+    alpha: float = Field(2.0, ge=0)
+    """The power of an n-gram's weight: how much more heavy n-grams count than light ones."""
+
+    beta: float = Field(0.8, ge=0, le=1)
+    """How much less an n-gram counts for tokens that heavier ones of the document have already."""
+
+    most: int = Field(1500, ge=1)
+    """An n-gram that occurs in more places than this says too little to be looked up."""
+
+    temperature: float = Field(0.1, gt=0)
+    """τ of drawing the n-grams to learn: the smaller, the more they overlap with the query."""
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ class HybridConfig(HybridSettings):
     """With the settings of every part, which are those of its own tables."""
 
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """The settings of every part by its name, from its own tables."""
 
 
 def hybrid_config(tables: Tables) -> HybridConfig:

@@ -29,6 +29,7 @@ class WeigherSystemConfig(LearnedConfig):
     """The settings of a trained weigher, and how texts are split into words."""
 
     words: WordsConfig = WordsConfig()
+    """How a text becomes words."""
 
 
 class WeigherRetriever:

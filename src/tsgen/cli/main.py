@@ -21,7 +21,15 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-TOPICS = ("building", "asking", "changing", "measuring", "inspecting", "services")
+TOPICS = (
+    "building",
+    "asking",
+    "changing",
+    "measuring",
+    "inspecting",
+    "settings_command",
+    "services",
+)
 """The files of this folder whose `VERBS` are the commands, in the order that help lists them."""
 
 for topic in TOPICS:

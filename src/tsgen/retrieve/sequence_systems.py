@@ -48,10 +48,17 @@ DECODE = {"beam", "batch"}  # what a search over sequences takes from the table 
 class SequenceConfig(StageConfig):
     """The settings of a system whose identifiers are sequences."""
 
-    queries: QueriesConfig | None = None  # synthetic ones, to train on beside the judged
+    queries: QueriesConfig | None = None
+    """Synthetic queries to train on beside the judged ones; unset: none."""
+
     model: ModelConfig = ModelConfig(backbone=MINI_FLAT, spelling="subword")
+    """The generator."""
+
     train: SequenceTrainConfig = SequenceTrainConfig()
+    """Its training."""
+
     decode: DecodeConfig = DecodeConfig(normalise="docid")
+    """How a query is searched; of the table [decode] only `beam` and `batch` count."""
 
     @model_validator(mode="after")
     def _sequences_only(self) -> Self:
