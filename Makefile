@@ -24,7 +24,7 @@ lint: $(TESTING)
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # One thread a worker: two OpenMP teams on two cores would wait for each other.
 test: lint
@@ -35,7 +35,7 @@ demo: $(SETUP)
 
 # The documentation at http://127.0.0.1:8000, built anew when a file changes.
 docs: $(TESTING)
-	$(BIN)/mkdocs serve
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 bench: $(TESTING)
 	$(BIN)/python benchmarks/run_all.py

@@ -114,7 +114,7 @@ class Reader:
 def commands(text: str) -> list[tuple[str, list[str]]]:
     """Split a console block into commands with the lines that each one is said to print."""
     found: list[tuple[str, list[str]]] = []
-    for line in text.replace("\\\n", " ").splitlines():
+    for line in text.replace("\\\n", "").splitlines():
         if line.startswith("$ "):
             found.append((line[2:], []))
         elif line.strip():

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guides").glob("*.md")]
 )
-LANGUAGES = {"python", "console", "toml", "json", "ini", "text", "mermaid"}
+LANGUAGES = {"python", "console", "toml", "json", "ini", "text", "markdown"}
 
 
 def _label(page: Path) -> str:
