@@ -17,7 +17,7 @@ from tsgen.records import TermSet
 from tsgen.settings import PretrainConfig, PseudoQueryConfig
 from tsgen.synthetic.pseudo_query import PseudoJudged
 from tsgen.train import pretraining
-from tsgen.train.pretraining import pretrain, pretrain_config
+from tsgen.train.pretraining import pretrain_config, pretrain_generator
 
 
 def config(folder: Path) -> PretrainConfig:
@@ -36,7 +36,7 @@ def test_learns_from_texts_alone(tmp_path: Path) -> None:
     write_foods(tmp_path / "set")
     made = config(tmp_path)
     texts = load(tmp_path / "set" / "corpus.jsonl")
-    best = pretrain(texts, made, tmp_path / "out", cache=tmp_path / "cache")
+    best = pretrain_generator(texts, made, tmp_path / "out", cache=tmp_path / "cache")
     assert best > 0.5
     other = TermSets.of([TermSet("x", ("bread", "unheard"), (2.0, 1.0))])
     adapted = Generator.load_with_terms(tmp_path / "out" / "model", other, made.model)
@@ -46,7 +46,7 @@ def test_learns_from_texts_alone(tmp_path: Path) -> None:
 def test_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_foods(tmp_path / "set", "dev")
     made, data = config(tmp_path), load(tmp_path / "set")
-    pretrain(data, made, tmp_path / "whole", cache=tmp_path / "cache")
+    pretrain_generator(data, made, tmp_path / "whole", cache=tmp_path / "cache")
 
     def interrupting(what: str):
         def report(step: int, *_: object) -> None:
@@ -58,9 +58,9 @@ def test_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.Mo
     with monkeypatch.context() as patched:
         patched.setattr(pretraining, "shown", interrupting)
         with pytest.raises(KeyboardInterrupt):
-            pretrain(data, made, tmp_path / "cut", cache=tmp_path / "cache")
+            pretrain_generator(data, made, tmp_path / "cut", cache=tmp_path / "cache")
     assert not (tmp_path / "cut").exists()
-    pretrain(data, made, tmp_path / "cut", cache=tmp_path / "cache")
+    pretrain_generator(data, made, tmp_path / "cut", cache=tmp_path / "cache")
     whole, cut = (Mini.load(tmp_path / name / "model").state_dict() for name in ("whole", "cut"))
     assert all(torch.equal(whole[name], cut[name]) for name in whole)
 

@@ -20,8 +20,6 @@ from tsgen.cli.common import (
     write_json,
 )
 
-# `tsgen fit`: from a data set to an engine that can be searched.
-
 
 def fit(
     data: DataArgument,
@@ -57,20 +55,18 @@ def fit(
     from tsgen import parallel as processes
     from tsgen.config import read_settings
     from tsgen.corpus.load import load
-    from tsgen.evaluate.figures import evaluate_source
+    from tsgen.evaluate.evaluation import evaluate_source
     from tsgen.evaluate.tables import to_json
-    from tsgen.retrieve.build import engine_config, fit_engine
-    from tsgen.retrieve.systems import check_tables
+    from tsgen.retrieve.build import fit as fit_engine
     from tsgen.training_loop import require_tensorboard
 
     flags = [] if queries is None else [f"train.pairs.queries={str(queries)!r}"]
     tables = read_settings(config, [*(settings or []), *flags], preset)
-    check_tables(tables)
     if tensorboard:
         require_tensorboard()
     source = load(data, qrels=qrels, skip_bad=skip_bad)
     with progress():
-        fit_engine(source, engine_config(tables), out, seed, cache)
+        fit_engine(source, out=out, preset=None, settings=tables, seed=seed, cache=cache)
         if processes.rank():
             return
         judged = split in source.splits
@@ -80,9 +76,6 @@ def fit(
     if result is not None:
         report(result, to_json(result), json, None)
     console.print(f'The engine is in {out}: tsgen search {out} "…"')
-
-
-# `tsgen index`: from documents to an engine, without training.
 
 
 def index(
@@ -111,27 +104,21 @@ def index(
     """
     from tsgen.config import read_settings
     from tsgen.corpus.load import load
-    from tsgen.retrieve.build import index_config, index_documents
-    from tsgen.retrieve.engine import Engine
-    from tsgen.retrieve.systems import check_tables
+    from tsgen.retrieve.build import index as index_documents
 
     tables = read_settings(config, settings or [], preset)
-    check_tables(tables)
     source = load(data, skip_bad=skip_bad)
     with progress():
-        index_documents(source, index_config(tables), model, out, cache)
+        engine = index_documents(
+            source, out=out, model=model, preset=None, settings=tables, cache=cache
+        )
     if skip_bad:
         console.print(source.problems.summary())
-    sets = Engine.load(out).generator.sets
-    figures = {"engine": str(out), "documents": len(sets), "vocabulary": len(sets.vocabulary)}
+    size, terms = len(engine), len(engine.generator.sets.vocabulary)
     results_console(json).print(
-        f"{len(sets):,} documents, {len(sets.vocabulary):,} terms. "
-        f'The engine is in {out}: tsgen search {out} "…"'
+        f'{size:,} documents, {terms:,} terms. The engine is in {out}: tsgen search {out} "…"'
     )
-    write_json(json, figures)
-
-
-# `tsgen pretrain`: from raw texts to a generator for any collection.
+    write_json(json, {"engine": str(out), "documents": size, "vocabulary": terms})
 
 
 def pretrain(
@@ -162,26 +149,26 @@ def pretrain(
     `tsgen index docs --out runs/engine --model runs/mini/model`
     """
     from tsgen.config import read_settings
-    from tsgen.corpus.dataset import Without
     from tsgen.corpus.load import load
-    from tsgen.retrieve.systems import check_tables
+    from tsgen.retrieve.build import pretrain as pretrain_generator
     from tsgen.train.iterate import MODEL
-    from tsgen.train.pretraining import pretrain, pretrain_config
 
     tables = read_settings(config, settings or [], preset)
-    check_tables(tables, "pseudo")
     source = load(data, qrels=qrels, skip_bad=skip_bad)
-    others = [load(name) for name in without or []]
-    texts = Without(source, others) if others else source
     with progress():
-        best = pretrain(texts, pretrain_config(tables), out, seed, cache)
+        best = pretrain_generator(
+            source,
+            out=out,
+            without=without or [],
+            preset=None,
+            settings=tables,
+            seed=seed,
+            cache=cache,
+        )
     if skip_bad:
         console.print(source.problems.summary())
     write_json(json, {"model": str(out / MODEL), "M@10": best})
     console.print(f"The model is in {out / MODEL}; its best validation M@10 was {best:.3f}.")
-
-
-# `tsgen terms`: a term set for every document.
 
 
 def terms(
@@ -239,9 +226,6 @@ def terms(
     write_json(json, facts)
 
 
-# `tsgen queries`: synthetic queries for every document.
-
-
 def queries(
     data: DataArgument,
     out: Annotated[Path, typer.Option(metavar="FILE", help="JSONL, for `tsgen fit --queries`.")],
@@ -279,7 +263,7 @@ def queries(
     from tsgen.config import read_settings
     from tsgen.corpus.dataset import cache_folder_of
     from tsgen.corpus.load import load
-    from tsgen.evaluate.figures import counts_table
+    from tsgen.evaluate.tables import one_row_table
     from tsgen.synthetic.writing import copy_queries, counts, make_queries, queries_config
 
     options = {"writer": writer, "n": n, "keep_top": keep_top, "finder": finder}
@@ -291,11 +275,16 @@ def queries(
     copy_queries(folder, out)
     if skip_bad:
         console.print(source.problems.summary())
-    report(counts_table(source.name, chosen, counts(folder)), counts(folder), json, None)
+    kept_if = f"document among {chosen.finder}'s first {chosen.keep_top}"
+    table = one_row_table(
+        chosen.writer,
+        {name.replace("_", " "): count for name, count in counts(folder).items()},
+        caption=f"Synthetic queries for {source.name}, {chosen.n} a document",
+        notes={"round trip": kept_if if chosen.keep_top else "off"},
+        label="writer",
+    )
+    report(table, counts(folder), json, None)
     console.print(f"The queries are in {out}: tsgen fit {data} --queries {out} --out ENGINE")
-
-
-# What the demo says on the terminal.
 
 
 def demo(

@@ -25,8 +25,6 @@ from tsgen.cli.common import (
     write_json,
 )
 
-# `tsgen evaluate`: figures for a run file or a saved retriever.
-
 
 def evaluate(
     source: Annotated[
@@ -50,7 +48,7 @@ def evaluate(
     Example: `tsgen evaluate runs/bm25.trec data/wiki-10k --json figures.json`
     """
     from tsgen.corpus.load import load
-    from tsgen.evaluate.figures import evaluate_source
+    from tsgen.evaluate.evaluation import evaluate_source
     from tsgen.evaluate.tables import to_json
 
     judged = load(data, qrels=qrels, skip_bad=skip_bad)
@@ -60,9 +58,6 @@ def evaluate(
     if skip_bad:
         console.print(judged.problems.summary())
     report(result, to_json(result), json, table)
-
-
-# `tsgen compare`: several systems on one data set, in one table.
 
 
 def compare(
@@ -138,9 +133,6 @@ def compare(
     report(tables, figures, json, table)
 
 
-# `tsgen reproduce`: a table of the paper, on any data set.
-
-
 def reproduce(
     name: Annotated[
         str,
@@ -180,9 +172,6 @@ def reproduce(
     publish_experiment(out, name, source.name, found, told)
 
 
-# `tsgen calibrate`: how sure an engine is of its first hit.
-
-
 def calibrate(
     engine: EngineArgument,
     data: DataArgument,
@@ -216,12 +205,6 @@ def calibrate(
     if plot is not None:
         found.plot(plot)
     report(found.table(), found.as_json(), json, table)
-
-
-# What became of the right document under each scheme, for a reader.
-
-
-# `tsgen pruned`: where sequences lose the right document and term sets keep it.
 
 
 def pruned(

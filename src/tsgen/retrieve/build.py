@@ -1,4 +1,5 @@
-"""From documents to an engine: `index` without training, `fit` with it.
+"""From documents to an engine: `index` without training, `fit` with it; and to a generator:
+`pretrain`.
 
 `index`: terms → a pre-trained generator that has these terms as its symbols → one folder.
 `fit`: terms → queries → training, iteration by iteration → one folder.
@@ -8,16 +9,20 @@ common, what is done is not done again, and what was interrupted goes on.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, TypeAlias
 from weakref import finalize
 
-from tsgen.artifact import stage
-from tsgen.config import merged
+import numpy as np
+from numpy.typing import NDArray
+
+from tsgen.arrays import ARRAYS, load_array, save_array
+from tsgen.artifact import in_pieces, remove_pieces, stage, stage_key
+from tsgen.config import StageConfig, merged
 from tsgen.config import preset as preset_tables
-from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs, watched_documents
+from tsgen.corpus.dataset import DataSet, Without, cache_folder_of, judged_inputs, watched_documents
 from tsgen.corpus.in_memory import Documents, Grades, data_set_of
 from tsgen.docids.assign import (
     KEPT,
@@ -29,13 +34,16 @@ from tsgen.docids.assign import (
 )
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
-from tsgen.model.backbone import backbone_version
+from tsgen.model.backbone import Backbone, architecture, backbone_version
 from tsgen.model.generator import Generator, require_backbone
 from tsgen.model.shipped import generator_hash, require_generator, saved_settings
 from tsgen.progress import show
+from tsgen.records import Document
 from tsgen.retrieve.engine import KIND, Engine, write_engine
 from tsgen.retrieve.systems import check_tables
 from tsgen.settings import (
+    MINI,
+    TERM_VECTORS,
     DecodeConfig,
     EngineConfig,
     GeneratorConfig,
@@ -52,6 +60,7 @@ from tsgen.terms.weigher_training import trained_weigher
 from tsgen.terms.weights import TERM_WEIGHTS
 from tsgen.terms.words import Splitter
 from tsgen.train.iterate import MODEL, files_read, train_generator
+from tsgen.train.pretraining import pretrain_config, pretrain_generator
 from tsgen.training_loop import CURVE
 
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -89,7 +98,7 @@ def index(
     folder = Path(out) if out is not None else Path(temporary or "", "engine")
     work = Path(cache) if cache is not None else temporary
     try:
-        index_documents(data, config, None if model is None else Path(model), folder, work)
+        index_documents(data, config, _path(model), folder, work)
         engine = Engine.load(folder)
     except BaseException:
         _remove(temporary)
@@ -134,15 +143,54 @@ def fit(
     """
     config = engine_config(_tables(preset, settings))
     data = data_set_of(documents, queries=queries, judgments=judgments, validation=validation)
-    fit_engine(data, config, Path(out), seed, None if cache is None else Path(cache))
+    fit_engine(data, config, Path(out), seed, _path(cache))
     return Engine.load(out)
 
 
-def _tables(preset: str | None, settings: Tables | None) -> Tables:
-    """The settings of a preset with others over them, all of sections that are known."""
+def pretrain(
+    documents: Documents,
+    *,
+    out: Path | str,
+    without: Sequence[Documents] = (),
+    preset: str | None = "pretrain",
+    settings: Tables | None = None,
+    seed: int = 0,
+    cache: Path | str | None = None,
+) -> float:
+    """Learn from texts alone to write the terms of any documents; returns the best M@10.
+
+    The generator is in the folder `model` of `out`, for `tsgen.index(…, model=out)`. A call that
+    was interrupted goes on from there when it is repeated.
+
+    Args:
+        documents: In any form that `tsgen.index` takes.
+        out: The folder of the generator and its learning curve.
+        without: Data sets whose documents are left out, such as those to test on.
+        preset: The settings to start from; None for the defaults.
+        settings: Settings by section, over those of the preset: [terms], [pseudo], [model],
+            [train].
+        seed: Equal seeds give equal generators.
+        cache: The folder of intermediate results, by default TSGEN_CACHE or ~/.cache/tsgen.
+
+    Example:
+        tsgen.pretrain("data/pages", out="runs/mini", without=["data/my-test-set"])
+    """
+    config = pretrain_config(_tables(preset, settings, "pseudo"))
+    data = data_set_of(documents)
+    if without:
+        data = Without(data, [data_set_of(each) for each in without])
+    return pretrain_generator(data, config, Path(out), seed, _path(cache))
+
+
+def _tables(preset: str | None, settings: Tables | None, *others: str) -> Tables:
+    """The settings of a preset with others over them; a table that nothing reads is an error."""
     tables = merged({} if preset is None else preset_tables(preset), settings or {})
-    check_tables(tables)
+    check_tables(tables, *others)
     return tables
+
+
+def _path(folder: Path | str | None) -> Path | None:
+    return None if folder is None else Path(folder)
 
 
 def _remove(folder: Path | None) -> None:
@@ -242,6 +290,18 @@ def _pairs(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> Pairs
 
 # Indexing: from documents to an engine, without training.
 
+VECTORS, PIECE = "vectors", 1024
+
+
+class _VectorsStage(StageConfig):
+    """What the vectors of documents depend on."""
+
+    encoder: str
+    """The encoder that reads them."""
+
+    document_tokens: int
+    """The tokens of each document that it reads."""
+
 
 def index_config(tables: Tables) -> IndexConfig:
     """The settings of `index` from the tables of a settings file: [terms] (and that of its
@@ -255,34 +315,99 @@ def index_config(tables: Tables) -> IndexConfig:
             f"terms.weights = {terms.weights!r}: these learn from queries, and an index is made "
             f"without training; expected one of: {others}. To train an engine, use `tsgen fit`."
         )
+    model = ModelConfig.from_mapping(tables.get("model", {}), source="[model]")
+    if not architecture(model.backbone).ready:
+        raise ConfigError(
+            f"model.backbone = {model.backbone!r}: it has to be trained before it writes terms; "
+            f"expected {TERM_VECTORS} or {MINI}. To train an engine, use `tsgen fit`."
+        )
     decode = DecodeConfig.from_mapping(tables.get("decode", {}), source="[decode]")
     # An index depends on the weights that come with the package: another release makes it anew.
-    return IndexConfig(terms=with_all_options(terms), decode=decode, search=search_config(tables))
+    return IndexConfig(
+        terms=with_all_options(terms), model=model, decode=decode, search=search_config(tables)
+    )
 
 
 def index_documents(
     data: DataSet, config: IndexConfig, model: Path | None, out: Path, cache: Path | None = None
 ) -> None:
-    """Make the engine `out` of a data set's documents and the generator in the folder `model`,
-    unless it was made from the same inputs; without `model`, tsgen-mini is it."""
-    generator = require_generator(model)
-    inputs = {"documents": data.fingerprint, "model": generator_hash(generator)}
+    """Make the engine `out` of a data set's documents, unless it was made from the same inputs.
+
+    Args:
+        data: The documents; queries and judgments are not looked at.
+        config: The settings.
+        model: The folder of the generator; None for the one that the settings name.
+        out: The engine's folder.
+        cache: The folder of intermediate results.
+    """
+    inputs = {"documents": data.fingerprint}
+    if model is not None or config.model.backbone == MINI:
+        model = require_generator(model)
+        inputs |= {"model": generator_hash(model)}
+    else:
+        require_backbone(config.model)
+        inputs |= backbone_version(config.model)
 
     def work(folder: Path) -> None:
-        make_index(data, config, generator, folder, cache_folder_of(data, cache))
+        make_index(data, config, model, folder, cache_folder_of(data, cache))
 
     stage(out, work, kind=KIND, config=config, inputs=inputs)
 
 
-def make_index(data: DataSet, config: IndexConfig, model: Path, folder: Path, cache: Path) -> None:
-    """Fill a folder with an engine whose generator is in the folder `model`; the term sets are kept
-    in `cache`."""
+def make_index(
+    data: DataSet, config: IndexConfig, model: Path | None, folder: Path, cache: Path
+) -> None:
+    """Fill a folder with an engine whose generator is in the folder `model` or, if that is None,
+    learns the documents; term sets and vectors are kept in `cache`."""
     terms = terms_folder(data, config.terms, 0, cache)
     sets = select_terms(data, config.terms, terms, cache=cache)
     show(f"giving the generator {len(sets.vocabulary):,} terms", 0)
+    chosen = config.model if model is None else saved_settings(model)
     settings = EngineConfig(
-        terms=config.terms, model=saved_settings(model), decode=config.decode, search=config.search
+        terms=config.terms, model=chosen, decode=config.decode, search=config.search
     )
-    generator = Generator.load_with_terms(model, sets, settings.model)
+    if model is None:
+        generator = learned_generator(data, chosen, sets, 0, cache)
+    else:
+        generator = Generator.load_with_terms(model, sets, chosen)
     write_engine(folder, generator, settings, watched_documents(data))
     keep_weights(terms, folder / KEPT)
+
+
+def learned_generator(
+    data: DataSet, config: ModelConfig, sets: TermSets, seed: int, cache: Path
+) -> Generator:
+    """A generator before any training with queries. A model that keeps a vector of each document
+    reads the documents, in pieces that stay in `cache`, and learns the terms from the vectors."""
+    generator = Generator.new(config, sets, seed)
+    if generator.backbone.document_vectors([]) is None:
+        return generator
+    vectors = read_vectors(data, config, generator.backbone, cache)
+    return Generator.of(generator.backbone, sets.with_vectors(vectors)).learned()
+
+
+def read_vectors(
+    data: DataSet, config: ModelConfig, backbone: Backbone, cache: Path
+) -> NDArray[np.float32]:
+    """The vectors [D, d] that a backbone makes of all documents."""
+    settings = _VectorsStage(encoder=config.encoder, document_tokens=config.document_tokens)
+    inputs = {"documents": data.fingerprint} | backbone_version(config)
+    key = stage_key("vectors", settings.model_dump(mode="json"), inputs, 0)
+    folder = cache / f"vectors-{key[:12]}"
+
+    def work(partial: Path) -> None:
+        size = sum(1 for _ in data.documents())
+
+        def read(piece: Sequence[Document], first: int) -> dict[str, NDArray[Any]]:
+            def watch(done: int) -> None:
+                show("reading documents", first + done, size)
+
+            found = backbone.document_vectors([one.contents for one in piece], watch)
+            return {VECTORS: np.asarray(found, np.float16)}
+
+        pieces = in_pieces(data.documents(), read, partial, PIECE, VECTORS, ARRAYS)
+        save_array(partial, VECTORS, np.concatenate([piece[VECTORS] for piece in pieces]))
+        remove_pieces(partial, VECTORS)
+
+    stage(folder, work, kind="vectors", config=settings, inputs=inputs, keep_pieces=True)
+    return load_array(folder, VECTORS).astype(np.float32)

@@ -19,7 +19,9 @@ from threading import Lock
 from types import TracebackType
 from typing import Self, overload
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from tsgen.artifact import MANIFEST, open_artifact
 from tsgen.corpus.in_memory import Documents, documents_of
@@ -57,7 +59,8 @@ class Engine:
         self.folder, self.config = folder, open_settings(folder)
         bases = Bases(folder)
         self._reader, self._reading = Reader(folder, self.config, bases), Lock()
-        self._writer = DocumentWriter(folder, self.config.terms, weights_folder(folder), bases)
+        weights = weights_folder(folder)
+        self._writer = DocumentWriter(folder, self.config.terms, weights, bases, self._vectors)
         self._snapshot: Snapshot | None = None
         self._calibration: Calibration | None = None
         self.generator.backbone.encode(["a"])  # so that no two threads set its tokenizer up
@@ -181,6 +184,13 @@ class Engine:
         """
         compact(self.folder, self.snapshot)
 
+    def keep_calibration(self, calibration: Calibration) -> None:
+        """Keep the coefficients of the hits' confidence, in the folder and for the next search."""
+        self._now()
+        with self._reading:
+            calibration.save(self.folder)
+            self._calibration = calibration
+
     def save(self, folder: Path | str) -> None:
         """Write the engine as it is now into an existing, empty folder."""
         folder, (now, calibration) = Path(folder), self._now()
@@ -247,6 +257,10 @@ class Engine:
                 self._calibration = Calibration.load(self.folder)
                 self._snapshot = found
             return found, self._calibration
+
+    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """The vectors [D, d] of documents, if the generator keeps one of each."""
+        return self.generator.backbone.document_vectors(texts)
 
     def _new_ids(self) -> Iterator[str]:
         """Numbers that are no document's id, from the number of documents on."""

@@ -45,7 +45,7 @@ def pretrain_config(tables: Mapping[str, Mapping[str, Any]]) -> PretrainConfig:
     )
 
 
-def pretrain(
+def pretrain_generator(
     data: DataSet, config: PretrainConfig, out: Path, seed: int = 0, cache: Path | None = None
 ) -> float:
     """Train on the texts of a data set; `out`/model is the backbone. Returns the best M@10 of its
