@@ -15,7 +15,7 @@ PRELOADED = [
     "tsgen.cli.main",
     "tsgen.corpus.load",
     "tsgen.evaluate.compare",
-    "tsgen.evaluate.figures",
+    "tsgen.evaluate.evaluation",
     "tsgen.baselines.bm25",
     "tsgen.retrieve.build",
     "tsgen.serve.server",

@@ -79,7 +79,7 @@ def test_without_reconstruction_codes_tell_less_of_a_vector() -> None:
     def told(how: CodeTraining) -> float:
         """The mean log p of a document by what its code tells."""
         model, scores = after_some_steps(how, codes=30)
-        told = normalize(model.told(scores.argmax(dim=-1)[:, None]).detach(), dim=-1)
+        told = normalize(model.decode(scores.argmax(dim=-1)[:, None]).detach(), dim=-1)
         near = told @ model.tensor(PAIRS.documents).T / _codebooks.TEMPERATURE
         return float(near.log_softmax(-1).diagonal().mean())
 

@@ -15,8 +15,7 @@ from tsgen.corpus.runs import read_trec
 from tsgen.errors import ConfigError, DataError
 from tsgen.evaluate.compare import compare
 from tsgen.records import Hit
-from tsgen.retrieve import systems as registry
-from tsgen.retrieve.systems import System, open_retriever
+from tsgen.retrieve.systems import SYSTEMS, System, open_retriever
 
 ANIMALS = {"d1": "a cat", "d2": "a dog", "d3": "a cow", "d4": "a hen"}
 SYNONYMS = {"feline": "d1", "hound": "d2", "cattle": "d3", "fowl": "d4"}
@@ -48,7 +47,7 @@ def animals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / "thesaurus").touch()
 
     toy = System("thesaurus", StageConfig, fit, Thesaurus)  # type: ignore[arg-type]
-    monkeypatch.setitem(registry._SYSTEMS, "thesaurus", toy)
+    monkeypatch.setitem(SYSTEMS._entries, "thesaurus", toy)
     return write_beir(tmp_path / "set", ANIMALS, QUERIES, dev=JUDGED, test=JUDGED)
 
 
@@ -70,7 +69,7 @@ def test_weights_come_from_dev(animals: Path, tmp_path: Path) -> None:
     assert [row[0].document_id for row in hits] == ["d1", "d2"]
     (tmp_path / "copy").mkdir()
     open_retriever(folder).save(tmp_path / "copy")
-    assert registry.system("hybrid").load(tmp_path / "copy").search(["cat", "hound"], 1) == hits
+    assert SYSTEMS.get("hybrid").load(tmp_path / "copy").search(["cat", "hound"], 1) == hits
 
 
 def test_a_run_is_fused_from_those_of_the_parts(

@@ -1,10 +1,13 @@
-"""Calibrated confidence: fit it on one split, see on another how far it can be trusted.
+"""Calibration of confidence: fit the probability that the first hit is right, and check it.
 
-The expected calibration error (ECE) sorts answers into ten bins by confidence and is
+`tsgen calibrate` fits an engine's confidence (see `tsgen.retrieve.confidence`) on the queries of
+one split and reports how reliable it is there and on another split. The expected calibration error
+(ECE) sorts answers into ten bins by confidence and is
 
     Σ_b n_b / n · |share of right answers in b − mean confidence in b|,
 
-with bins of equal width (0–.1, .1–.2, …) or of equal mass (as many answers in each).
+where n answers are in all and n_b in bin b, with bins of equal width (0–.1, .1–.2, …) or of equal
+mass (as many answers in each).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsgen.corpus.dataset import DataSet, some_judged
+from tsgen.corpus.in_memory import Documents, data_set_of
 from tsgen.errors import DataError
 from tsgen.evaluate.plots import line_plot
 from tsgen.evaluate.tables import Column, Row, Table, to_json
@@ -25,18 +29,18 @@ from tsgen.retrieve.confidence import DEPTH, Calibration, features, fit_calibrat
 from tsgen.retrieve.engine import Engine
 
 Floats = NDArray[np.float64]
-Kind = Literal["width", "mass"]
+BinKind = Literal["width", "mass"]
 
 BINS = 10
-KINDS: tuple[Kind, ...] = ("width", "mass")
+KINDS: tuple[BinKind, ...] = ("width", "mass")
 FEWEST = 20  # answers to fit on: with fewer the coefficients say nothing
-THRESHOLD = 0.5
-PERFECT = "as it should be"
+THRESHOLD = 0.5  # of confidence, below which the table counts a query as not answered
+PERFECT = "perfectly calibrated"
 
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """Confidence and truth of many answers, bin by bin; bins without answers are left out."""
+    """Confidence and correctness of answers, bin by bin; bins without answers are left out."""
 
     confidence: Floats  # [B] mean
     right: Floats  # [B] share
@@ -44,14 +48,21 @@ class Reliability:
 
     @property
     def error(self) -> float:
-        """ECE."""
+        """The expected calibration error (ECE)."""
         return float(np.average(np.abs(self.confidence - self.right), weights=self.count))
 
 
 def reliability(
-    confidence: Floats, right: NDArray[np.bool_], bins: Kind, number: int = BINS
+    confidence: Floats, right: NDArray[np.bool_], bins: BinKind, number: int = BINS
 ) -> Reliability:
-    """Sort answers [Q] into bins of equal width or of equal mass."""
+    """Sort answers into bins.
+
+    Args:
+        confidence: The confidence of each answer [Q].
+        right: Whether each answer is right [Q].
+        bins: Bins of equal `width` or of equal `mass`.
+        number: How many bins.
+    """
     if bins == "width":
         place = np.minimum((confidence * number).astype(int), number - 1)
         members = [np.flatnonzero(place == i) for i in range(number)]
@@ -67,15 +78,16 @@ def reliability(
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The features [Q, F] of a split's answers, and whether the first hit was right."""
+    """The first hits for a split's queries: the features that confidence is computed from, and
+    whether they are right."""
 
-    features: Floats
-    right: NDArray[np.bool_]
-    unanswered: int  # queries without a hit: there is nothing to be sure of
+    features: Floats  # [Q, F]
+    right: NDArray[np.bool_]  # [Q]
+    unanswered: int  # queries without a hit, which have no confidence
 
 
 def answers(engine: Engine, data: DataSet, split: str, limit: int | None = None) -> Answers:
-    """Search for a split's judged queries, or the first so many of them."""
+    """Search for a split's judged queries, or for `limit` of them, evenly spread."""
     judged = some_judged(data, split, limit)
     queries = [data.queries()[id] for id in judged]
 
@@ -83,15 +95,15 @@ def answers(engine: Engine, data: DataSet, split: str, limit: int | None = None)
         show(f"{split}: queries", done, len(queries))
 
     run = run_queries(engine, queries, DEPTH, watch)
-    found = {id: hits for id, hits in run.items() if hits}
-    rows = [features(hits) for hits in found.values()]
-    right = [judged[id].get(hits[0].document_id, 0) > 0 for id, hits in found.items()]
-    return Answers(np.array(rows), np.array(right, np.bool_), len(run) - len(found))
+    answered = {id: hits for id, hits in run.items() if hits}
+    rows = [features(hits) for hits in answered.values()]
+    right = [judged[id].get(hits[0].document_id, 0) > 0 for id, hits in answered.items()]
+    return Answers(np.array(rows), np.array(right, np.bool_), len(run) - len(answered))
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationReport:
-    """How sure an engine was of its answers, split by split, and how right."""
+    """The confidence of an engine's answers and whether they are right, for each split."""
 
     title: str
     calibration: Calibration
@@ -99,7 +111,7 @@ class CalibrationReport:
     right: Mapping[str, NDArray[np.bool_]]
 
     def table(self) -> Table:
-        """A row a split."""
+        """Reliability figures, a row for each split."""
         names = [
             "right",
             "confidence",
@@ -130,7 +142,7 @@ class CalibrationReport:
         return to_json(self.table()) | {"bins": bins, "calibration": self.calibration.model_dump()}
 
     def plot(self, path: Path) -> None:
-        """Confidence against truth, in bins of equal mass."""
+        """Plot the share of right answers against confidence, in bins of equal mass."""
         series: dict[str, tuple[Sequence[float], Sequence[float]]] = {PERFECT: ([0, 1], [0, 1])}
         for split in self.confidence:
             found = reliability(self.confidence[split], self.right[split], "mass")
@@ -158,17 +170,28 @@ def _rows(found: Reliability) -> Iterator[tuple[float, float, int]]:
 
 
 def calibrate(
-    engine: Path,
-    data: DataSet,
+    engine: Engine | Path | str,
+    data: Documents,
     *,
     split: str = "dev",
     check: str | None = None,
     limit: int | None = None,
 ) -> CalibrationReport:
-    """Fit an engine's confidence on a split's queries and keep it in the engine's folder; report on
-    these queries and on those of the split `check`."""
-    opened = Engine.load(engine)
-    data.judgments(check or split)  # a mistake is found before the search
+    """Fit the probability that an engine's first hit is right, and keep it in the engine's folder.
+
+    Args:
+        engine: An engine or its folder.
+        data: A data set, or a path or name that `tsgen.load` takes.
+        split: The judgments to fit on, which the engine was not trained on.
+        check: Judgments of another split to report on, too.
+        limit: So many of a split's queries, evenly spread.
+
+    Example:
+        tsgen.calibrate("runs/engine", "data/wiki-10k", split="dev", check="test").table()
+    """
+    opened = engine if isinstance(engine, Engine) else Engine.load(engine)
+    data = data_set_of(data)
+    data.judgments(check or split)  # an unknown split is refused before the search
     found = {split: answers(opened, data, split, limit)}
     if len(found[split].right) < FEWEST:
         raise DataError(
@@ -180,7 +203,7 @@ def calibrate(
     fitted = fit_calibration(found[split].features, found[split].right, source)
     if check is not None:
         found[check] = answers(opened, data, check, limit)
-    fitted.save(engine)
+    opened.keep_calibration(fitted)
     sure = {name: fitted.probabilities(one.features) for name, one in found.items()}
     right = {name: one.right for name, one in found.items()}
     return CalibrationReport(f"{data.name}: confidence in the first hit", fitted, sure, right)

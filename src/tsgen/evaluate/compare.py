@@ -1,6 +1,8 @@
-"""Comparing systems on a data set: fit or load each, run the queries, one table.
+"""Comparison of systems on a data set: `compare` fits each, searches and scores (Tables 1, 2, 5).
 
-What was fitted and searched before is taken from the cache; what was killed goes on from there.
+The first system is the reference, against which the others are tested (paired t-test,
+Holm-corrected). What was fitted and searched before is taken from the cache, and an interrupted
+comparison goes on from there.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -11,6 +13,7 @@ from typing import Any
 
 from tsgen.config import StageConfig, merged, preset
 from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
+from tsgen.corpus.in_memory import Documents, data_set_of
 from tsgen.corpus.runs import write_trec
 from tsgen.corpus.splits import seen_unseen
 from tsgen.errors import ConfigError, DataError
@@ -22,30 +25,34 @@ from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.systems import SYSTEMS, System, check_tables
 from tsgen.version import __version__
 
-# The same minutes of training for every system that trains.
-
-MINUTES = "minutes"
+MINUTES = "minutes"  # the setting of a training budget
+BETTER, WORSE = "†", "‡"
+TESTED_MEASURE = "M@10"  # of the table of differences
+GROUPS = ("seen", "unseen", "all")
+GENERALISATION_MEASURES = ("M@10", "R@10")  # of Table 2
+ALL_SYSTEMS = "all"
+PAPER = (
+    *("bm25", "unicoil", "spladev2", "dpr", "ance", "gtr"),
+    *("dsi", "nci", "genre", "ultron", "seal", "minder", "genret"),
+)
+"""The systems of the paper's tables, in their order."""
+LAST = "tsgen"
 
 
 def with_minutes(
     tables: Mapping[str, Mapping[str, Any]], minutes: float
 ) -> dict[str, dict[str, Any]]:
-    """The tables of a settings file with a budget: in [train], for all that is trained by it, and
-    in the table of each system that has such a setting of its own."""
+    """Add a training budget in minutes to the tables of a settings file: to [train], and to the
+    table of each system that has a setting `minutes` of its own."""
     own = [name for name in SYSTEMS.names() if MINUTES in SYSTEMS.get(name).config.model_fields]
     return merged(tables, {name: {MINUTES: minutes} for name in ("train", *own)})
 
 
 def minutes_of(settings: StageConfig) -> float | None:
-    """The budget among a system's settings; None if it has none."""
+    """The training budget among a system's settings; None if they have none."""
     train = getattr(settings, "train", None)
-    found: float | None = getattr(settings, MINUTES, getattr(train, MINUTES, None))
-    return found
-
-
-# What a comparison of systems found, as a table with significance marks and as JSON.
-
-BETTER, WORSE = "†", "‡"
+    minutes: float | None = getattr(settings, MINUTES, getattr(train, MINUTES, None))
+    return minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,8 @@ class SystemComparison:
         return compare_with(by_system.pop(self.reference), by_system, measure)
 
     def table(self) -> Table:
-        """Groups as sections, systems as rows; marks where a system differs from the reference."""
+        """Table 1: groups of queries as sections, systems as rows; marks where a system differs
+        significantly from the reference."""
         groups = list(self.scores[self.reference])
         rows = [row for group in groups for row in self._rows(group, len(groups) > 1)]
         columns = [Column("n", best=None), *(Column(measure) for measure in MEASURES)]
@@ -128,29 +136,19 @@ class SystemComparison:
         return notes
 
 
-# How far each system is from the reference, and with which p: what † and ‡ stand for.
-
-TESTED_METRIC = "M@10"
-
-
 def differences_table(comparison: SystemComparison) -> Table:
-    """Systems as rows; for each group of queries the difference in M@10 and its corrected p."""
+    """Systems as rows; for each group of queries the difference in M@10 to the reference, and its
+    corrected p, which the marks † and ‡ stand for."""
     groups = list(comparison.scores[comparison.reference])
     rows: dict[str, list[float | str]] = {}
     for group in groups:
-        for test in comparison.significance(group, TESTED_METRIC):
+        for test in comparison.significance(group, TESTED_MEASURE):
             told = test.mean_difference, p_value(test.corrected_p)
             rows.setdefault(test.system, []).extend(told)
     columns = [Column(f"{group}{what}", None) for group in groups for what in ("", ", p")]
-    title = f"{comparison.title}: {TESTED_METRIC} less that of {comparison.reference}"
+    title = f"{comparison.title}: {TESTED_MEASURE} less that of {comparison.reference}"
     notes = {"p": "paired t-test, Holm-corrected for the systems of the table"}
     return Table(columns, [Row(name, values) for name, values in rows.items()], title, notes)
-
-
-# Table 2: what a system finds of documents that training queries asked for, and of the others.
-
-GROUPS = ("seen", "unseen", "all")
-GENERALISATION_METRICS = ("M@10", "R@10")
 
 
 def check_groups(groups: Container[str], title: str) -> None:
@@ -163,11 +161,11 @@ def check_groups(groups: Container[str], title: str) -> None:
 
 
 def seen_unseen_table(comparison: SystemComparison) -> Table:
-    """Systems as rows; M@10 and R@10 of the seen, of the unseen and of all queries."""
+    """Table 2: systems as rows; M@10 and R@10 of the seen, the unseen and all queries."""
     groups = comparison.scores[comparison.reference]
     check_groups(groups, comparison.title)
     columns = [
-        Column(f"{group} {measure}") for group in GROUPS for measure in GENERALISATION_METRICS
+        Column(f"{group} {measure}") for group in GROUPS for measure in GENERALISATION_MEASURES
     ]
     rows = [
         Row(
@@ -175,7 +173,7 @@ def seen_unseen_table(comparison: SystemComparison) -> Table:
             [
                 scores[group].means[measure]
                 for group in GROUPS
-                for measure in GENERALISATION_METRICS
+                for measure in GENERALISATION_MEASURES
             ],
         )
         for name, scores in comparison.scores.items()
@@ -184,16 +182,8 @@ def seen_unseen_table(comparison: SystemComparison) -> Table:
     return Table(columns, rows, f"{comparison.title}: seen and unseen", {"queries": counts})
 
 
-ALL = "all"
-PAPER = (
-    *("bm25", "unicoil", "spladev2", "dpr", "ance", "gtr"),
-    *("dsi", "nci", "genre", "ultron", "seal", "minder", "genret"),
-)  # as its tables list them
-LAST = "tsgen"
-
-
 def compare(
-    data: DataSet,
+    data: Documents,
     systems: Sequence[str],
     *,
     split: str = "test",
@@ -209,11 +199,25 @@ def compare(
 ) -> SystemComparison:
     """Fit or load each system, search for the split's queries, and score the hits.
 
-    `limit` takes so many queries, evenly spread. `configs` are settings by system, by default those
-    of the `cpu` preset. `runs_dir` receives a TREC run file for each system. `title` heads the
-    table. `minutes` are those of training for each system that trains. `efficiency` measures time
-    and size as well, anew each time.
+    Args:
+        data: A data set, or a path or name that `tsgen.load` takes.
+        systems: Names of systems, `all` for those of the paper; the others are tested against the
+            first.
+        split: The judgments to evaluate on.
+        k: Hits of a query.
+        limit: So many of the judged queries, evenly spread.
+        cache: The folder of what is fitted, by default TSGEN_CACHE or ~/.cache/tsgen.
+        seed: Equal seeds give equal figures.
+        configs: Settings by system, by default those of the preset `cpu`.
+        runs_dir: A folder for a TREC run file of each system.
+        title: The caption of the table.
+        minutes: Minutes of training for each system that trains.
+        efficiency: Also measure time and size, anew each time.
+
+    Example:
+        tsgen.compare("data/wiki-10k", ["bm25", "tsgen"]).table()
     """
+    data = data_set_of(data)
     chosen = _with_settings(systems, preset("cpu") if configs is None else configs, minutes)
     judgments = some_judged(data, split, limit)
     queries = [data.queries()[id] for id in judgments]
@@ -234,9 +238,9 @@ def compare(
 def _with_settings(
     names: Sequence[str], configs: Mapping[str, Mapping[str, Any]], minutes: float | None
 ) -> list[tuple[System, StageConfig]]:
-    """The systems with their settings; every mistake is found before any work starts."""
+    """The systems with their settings; every mistake in them is reported before any work starts."""
     check_tables(configs)
-    systems = [SYSTEMS.get(name) for name in dict.fromkeys(_listed(names))]
+    systems = [SYSTEMS.get(name) for name in dict.fromkeys(_expanded(names))]
     if minutes is not None:
         configs = with_minutes(configs, minutes)
     if not systems:
@@ -244,11 +248,11 @@ def _with_settings(
     return [(each, each.settings(configs)) for each in systems]
 
 
-def _listed(names: Sequence[str]) -> Iterator[str]:
-    """The names, with `all` standing for those of the paper's tables, in its order, and like them;
-    TSGen last."""
+def _expanded(names: Sequence[str]) -> Iterator[str]:
+    """The names; in place of `all` the systems of the paper's tables, then all others but variants
+    (`System.aside`), then TSGen."""
     for name in names:
-        if name == ALL:
+        if name == ALL_SYSTEMS:
             known = [name for name in SYSTEMS.names() if not SYSTEMS.get(name).aside]
             yield from (*PAPER, *(name for name in known if name not in (*PAPER, LAST)), LAST)
         else:
@@ -256,21 +260,21 @@ def _listed(names: Sequence[str]) -> Iterator[str]:
 
 
 def query_groups(data: DataSet, split: str) -> dict[str, set[str]]:
-    """Seen and unseen queries, where there are both."""
+    """The ids of seen and of unseen queries; no groups where all are seen or all unseen."""
     if "train" not in data.splits or split == "train":
         return {}
     seen, unseen = seen_unseen(data, split, "train")
     return {"seen": seen, "unseen": unseen} if seen and unseen else {}
 
 
-# All tables of a comparison, and their figures.
-
-
 def compared(
     comparison: SystemComparison, seen_unseen: bool = False
 ) -> tuple[list[Table], dict[str, Any]]:
-    """Table 1 with its tests, and as far as wanted or measured Tables 2 and 5; then everything as
-    JSON, which has the tests of all measures."""
+    """All tables of a comparison, and their figures for JSON with the tests of all measures.
+
+    These are Table 1 and the differences to the reference, with `seen_unseen` Table 2 and, where
+    costs were measured, Table 5.
+    """
     tables, figures = [comparison.table()], comparison.as_json()
     if len(comparison.scores) > 1:
         tables.append(differences_table(comparison))

@@ -1,4 +1,4 @@
-"""Coverage: how many of a query's words are among the terms of the document it should find."""
+"""Coverage: the share of a query's words that are terms of the relevant document."""
 
 import numpy as np
 
@@ -19,6 +19,6 @@ def coverage(sets: TermSets, data: DataSet, split: str, splitter: Splitter) -> f
         words = set(splitter.keys(queries[query].text))
         relevant = [numbers[document] for document, grade in grades.items() if grade > 0]
         if words and relevant:
-            found = [words & set(map(splitter.key, sets.term_set(d).terms)) for d in relevant]
-            shares.append(np.mean([len(both) for both in found]) / len(words))
+            covered = [words & set(map(splitter.key, sets.term_set(d).terms)) for d in relevant]
+            shares.append(np.mean([len(both) for both in covered]) / len(words))
     return float(np.mean(shares)) if shares else 0.0

@@ -1,4 +1,9 @@
-"""What a system costs (Table 5): bytes on disk and time per query, all measured in one run."""
+"""What a system costs (Table 5): bytes on disk and milliseconds per query.
+
+Queries are searched for one at a time, after a first one that loads what is loaded once; generative
+systems with a beam of 10 and of 100. All systems are measured anew in the same run, so that ratios
+hold whatever the machine.
+"""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,30 +22,30 @@ from tsgen.retrieve.storage import LINES, OFFSETS
 from tsgen.retrieve.systems import System
 
 BEAMS = (10, 100)
-SAMPLE = 25  # queries, one at a time
-DEPTH = 10  # hits of each
+SAMPLE = 25  # queries that are searched for, one at a time
+DEPTH = 10  # hits of each query
 WEIGHTS = "*.safetensors"
-TEXTS = {LINES, f"{OFFSETS}.npy", MANIFEST}  # to show, not to search
+TEXTS = {LINES, f"{OFFSETS}.npy", MANIFEST}  # files to show hits, which no search needs
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One system's."""
+    """Size and latency of one system."""
 
     system: str
     model_bytes: int
     index_bytes: int
     documents: int
-    milliseconds: Mapping[int, float]  # beam → mean of a query; without a beam the same for all
+    milliseconds: Mapping[int, float]  # beam → mean per query; the same for all without a beam
 
     @property
     def bytes_per_document(self) -> float:
-        """Of model and index together."""
+        """Bytes of model and index together, per document."""
         return (self.model_bytes + self.index_bytes) / self.documents
 
 
 def measure_each(bench: Bench, rows: Iterable[tuple[str, System, StageConfig]]) -> list[Cost]:
-    """The costs of systems by name, fitted unless the cache has them."""
+    """Measure systems by name, each fitted unless the cache has it."""
     size, costs = sum(1 for _ in bench.data.documents()), []
     queries = [query.text for query in bench.queries]
     for name, each, settings in rows:
@@ -50,18 +55,26 @@ def measure_each(bench: Bench, rows: Iterable[tuple[str, System, StageConfig]]) 
 
 
 def measure(name: str, retriever: Any, folder: Path, queries: Sequence[str], size: int) -> Cost:
-    """Search for some queries with a retriever out of `folder`, over `size` documents."""
+    """Measure a retriever.
+
+    Args:
+        name: The system's name in tables.
+        retriever: The loaded system.
+        folder: Its folder, whose files are measured in bytes.
+        queries: Queries to search for, of which the first 25 are used.
+        size: How many documents there are.
+    """
     generative = "beam" in signature(retriever.search).parameters
-    asked = list(islice(queries, SAMPLE))
+    sample = list(islice(queries, SAMPLE))
     times: dict[int, float] = {}
     for beam in BEAMS if generative else BEAMS[:1]:
         show(f"{name}: latency", len(times), len(BEAMS))
-        times[beam] = _milliseconds(retriever, asked, {"beam": beam} if generative else {})
+        times[beam] = _milliseconds(retriever, sample, {"beam": beam} if generative else {})
     return Cost(name, *_sizes(folder), size, {beam: times.get(beam, times[10]) for beam in BEAMS})
 
 
 def _milliseconds(retriever: Any, queries: Sequence[str], options: Mapping[str, int]) -> float:
-    """The mean time of a query, after a first one that loads what is loaded once."""
+    """The mean time of a query in milliseconds, after a first one that is not measured."""
     retriever.search(queries[:1], DEPTH, **options)
     start = time.perf_counter()
     for query in queries:
@@ -70,7 +83,7 @@ def _milliseconds(retriever: Any, queries: Sequence[str], options: Mapping[str, 
 
 
 def _sizes(folder: Path) -> tuple[int, int]:
-    """The bytes of models, which are folders with weights, and of all else but texts and logs."""
+    """The bytes of models (folders with weights) and of the index: all else but texts and logs."""
     models = {path.parent for path in folder.rglob(WEIGHTS)} - {folder}
     inside = {model: sum(path.stat().st_size for path in _files(model)) for model in models}
     loose = sum(path.stat().st_size for path in folder.glob(WEIGHTS))
@@ -85,7 +98,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def efficiency_table(costs: Sequence[Cost], title: str) -> Table:
-    """Systems as rows; the first one is what ratios are to."""
+    """Table 5: a row for each system, with ratios to the first one."""
     first = costs[0]
     columns = [Column("model MB", "low", 1), Column("index B/doc", "low", 0),
                Column("bytes/doc", "low", 0), Column("×", "low", 2)]  # fmt: skip

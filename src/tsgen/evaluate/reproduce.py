@@ -18,6 +18,7 @@ from tsgen.artifact import LOGS
 from tsgen.baselines.hybrid import HybridConfig
 from tsgen.config import StageConfig, merged, preset, read_toml
 from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
+from tsgen.corpus.in_memory import Documents, data_set_of
 from tsgen.errors import ConfigError, DataError, nearest
 from tsgen.evaluate.compare import (
     SystemComparison,
@@ -273,8 +274,8 @@ class Reproduction:
 
 
 def reproduce(
-    experiment: Experiment,
-    data: DataSet,
+    experiment: Experiment | str,
+    data: Documents,
     *,
     form: str = "cpu",
     rows: Sequence[str] = (),
@@ -285,8 +286,26 @@ def reproduce(
     cache: Path | None = None,
     title: str | None = None,
 ) -> Reproduction:
-    """Run the rows of a form, or some of them, on a split's queries or the first so many; with
-    `minutes`, each row that trains does so for as long."""
+    """Fit and evaluate every row of a table of the paper, on any data set.
+
+    Args:
+        experiment: The table's name, such as "table1", the path of a TOML file, or its content.
+        data: A data set, or a path or name that `tsgen.load` takes.
+        form: "cpu" takes hours on two cores; "paper" is T5-base, for a GPU.
+        rows: The names of some rows, in place of all.
+        split: The judgments to evaluate on.
+        limit: So many of the judged queries, evenly spread.
+        minutes: Minutes of training for each row that trains, in place of the form's.
+        seed: Equal seeds give equal figures.
+        cache: The folder of what is trained, by default TSGEN_CACHE or ~/.cache/tsgen.
+        title: The caption of the table.
+
+    Example:
+        tsgen.reproduce("table6", "data/wiki-10k", rows=["term set"]).tables
+    """
+    if isinstance(experiment, str):
+        experiment = read_experiment(experiment)
+    data = data_set_of(data)
     chosen = experiment.chosen(form, rows, minutes)
     judged = some_judged(data, split, limit)
     queries = [data.queries()[id] for id in judged]

@@ -1,4 +1,4 @@
-"""One table record, and what it looks like on a terminal, in Markdown, in LaTeX and as JSON.
+"""Tables of figures, and how they are printed: on a terminal, in Markdown, in LaTeX, as JSON.
 
 In text a figure has three decimals and no leading zero (.727); in JSON it is the full float. The
 best of a column, within each group of rows, is bold; values that print the same are equally good.
@@ -15,12 +15,12 @@ from rich.text import Text
 
 Value = float | int | str | None
 MISSING = "–"
-LEAST_P = 0.001  # smaller p are not told apart
+LEAST_P = 0.001  # smaller p are printed as "< .001"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of figures: whether high or low ones are best, and how many decimals they have."""
+    """A column of figures: whether high or low ones are best, and how many decimals are printed."""
 
     name: str
     best: Literal["high", "low"] | None = "high"
@@ -41,7 +41,8 @@ class Row:
 class Table:
     """Rows of figures; consecutive rows of one group (all, seen, unseen) form a section.
 
-    `notes` say how the figures came about: protocol, date, seed, what a mark means.
+    `notes` say how the figures were made (protocol, date, seed) and what a mark means; `label` and
+    `group_label` head the columns of the rows' labels and groups.
     """
 
     columns: Sequence[Column]
@@ -58,6 +59,14 @@ class Table:
                 raise ValueError(f"row {row.label!r} has {found}")
 
 
+def one_row_table(
+    row: str, values: Mapping[str, float], *, caption: str, notes: Mapping[str, str], label: str
+) -> Table:
+    """A table with a column for each value: counts as they are, other numbers with one decimal."""
+    columns = [Column(name, None, isinstance(value, float)) for name, value in values.items()]
+    return Table(columns, [Row(row, list(values.values()))], caption, notes, label)
+
+
 def format_value(value: Value, decimals: int = 3) -> str:
     """.727 for 0.7271, 1.000 for 1.0, 7,613 for the int 7613, – for None; strings as they are."""
     if value is None:
@@ -70,12 +79,12 @@ def format_value(value: Value, decimals: int = 3) -> str:
 
 
 def p_value(p: float) -> float | str:
-    """As a table's value: `< .001` where it is smaller, the figure else."""
+    """p as a table's value: the text `< .001` where p is smaller, else p itself."""
     return f"< {format_value(LEAST_P)}" if p < LEAST_P else p
 
 
 def to_rich(table: Table) -> RichTable:
-    """For the terminal: `Console().print(to_rich(table))`."""
+    """Format a table for the terminal: `Console().print(to_rich(table))`."""
     title, notes = Text(table.caption, "bold"), Text(_notes(table, "\n"))
     shown = RichTable(title=title if title else None, caption=notes if notes else None)
     shown.title_justify = shown.caption_justify = "left"
@@ -92,7 +101,7 @@ def to_rich(table: Table) -> RichTable:
 
 
 def to_markdown(table: Table) -> str:
-    """For a page: a pipe table, its caption above it and its notes below."""
+    """Format a table for a page: a pipe table, its caption above it and its notes below."""
     header = _header(table)
     leading = len(header) - len(table.columns)
     rule = [":---"] * leading + ["---:"] * len(table.columns)
@@ -104,7 +113,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """For a paper: a `table` with rules of the package booktabs."""
+    """Format a table for a paper: LaTeX, with the rules of the package booktabs."""
     header = _header(table)
     alignment = "l" * (len(header) - len(table.columns)) + "r" * len(table.columns)
     sections = _sections(table)
@@ -126,7 +135,7 @@ def to_latex(table: Table) -> str:
 
 
 def to_json(table: Table) -> dict[str, Any]:
-    """Plain values for a JSON file: full floats by column name."""
+    """Plain values of a table for a JSON file: full floats by column name."""
     names = [column.name for column in table.columns]
     rows = [
         {
@@ -161,13 +170,13 @@ def _notes(table: Table, separator: str = "; ") -> str:
 
 
 def _sections(table: Table) -> list[list[list[_Cell]]]:
-    """Section → row → cells, the leading ones included."""
+    """The cells of each row of each section, those of label and group included."""
     grouped = groupby(table.rows, key=lambda row: row.group)
     return [_section(table, list(rows)) for _, rows in grouped]
 
 
 def _ruled(sections: list[list[list[_Cell]]]) -> bool:
-    """Whether rules between the sections help: not where each is a single row."""
+    """Whether there are rules between the sections: not where each is a single row."""
     return any(len(section) > 1 for section in sections)
 
 
@@ -188,7 +197,7 @@ def _column_cells(table: Table, rows: Sequence[Row], place: int) -> list[_Cell]:
 
 
 def _best(column: Column, values: Sequence[Value]) -> str | None:
-    """How the best value prints, where there are several to choose from."""
+    """The printed form of the best value; None where there are not two to compare."""
     figures = [value for value in values if isinstance(value, int | float)]
     if column.best is None or len(figures) < 2:
         return None
@@ -216,7 +225,7 @@ def _latex_line(cells: Iterable[str]) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
+    """Escape text so that Markdown shows it as it is, on one line."""
     return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", " ".join(text.split()))
 
 
@@ -243,5 +252,5 @@ _LATEX = {
 
 
 def _latex(text: str) -> str:
-    """Text that LaTeX prints as it is."""
+    """Escape text so that LaTeX prints it as it is."""
     return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))

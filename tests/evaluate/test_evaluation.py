@@ -13,7 +13,7 @@ from tsgen.cli.main import run as run_command
 from tsgen.config import StageConfig
 from tsgen.corpus.load import load
 from tsgen.errors import DataError
-from tsgen.evaluate.figures import evaluate_source
+from tsgen.evaluate.evaluation import evaluate_source
 from tsgen.progress import reporting
 from tsgen.records import Hit
 from tsgen.retrieve.systems import SYSTEMS, System
