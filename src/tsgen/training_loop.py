@@ -1,4 +1,4 @@
-"""One training loop for all that is learned: it resumes exactly, and keeps the best weights.
+"""The training loop of every model: it resumes exactly, and keeps the best weights.
 
 Every step draws its randomness from (seed, step) alone, and a checkpoint is written at every
 validation, so that a resumed run ends in the same weights as an undisturbed one.
@@ -30,7 +30,7 @@ from tsgen.errors import MissingExtraError
 from tsgen.parallel import agreed
 from tsgen.progress import show
 
-# Training state on disk: weights, optimiser and progress in one safetensors file, never pickle.
+# Checkpoints: weights, optimiser and progress in one safetensors file, without pickle.
 
 
 def save_weights(path: Path, module: torch.nn.Module) -> None:
@@ -40,7 +40,7 @@ def save_weights(path: Path, module: torch.nn.Module) -> None:
 
 
 def load_weights(path: Path, module: torch.nn.Module) -> None:
-    """Put a saved state back into a module of the same shape."""
+    """Load a saved state into a module of the same shape."""
     _restore(module, load_file(path))
 
 
@@ -50,7 +50,7 @@ def save_checkpoint(
     optimizer: torch.optim.Optimizer,
     progress: Mapping[str, Any],
 ) -> None:
-    """Everything needed to go on: the module, the optimiser's moments, and `progress` as JSON."""
+    """Write the module, the moments of the optimiser, and `progress` as JSON."""
     tensors = {f"module.{name}": tensor for name, tensor in _state(module).items()}
     for index, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": value for name, value in moments.items()}
@@ -77,7 +77,7 @@ def load_checkpoint(
 
 
 def _state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Tensors by name; of several names for one tensor (tied embeddings) only the first."""
+    """Tensors by name; a tensor with several names (tied embeddings) has only the first."""
     first: dict[int, str] = {}
     state = module.state_dict()
     for name, tensor in state.items():
@@ -86,25 +86,25 @@ def _state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def _restore(module: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> None:
-    """Names that are left out are those of tied tensors; anything else missing is an error."""
+    """Load a state of `_state`; names of tied tensors may be missing, no other ones."""
     module.load_state_dict(state, strict=state.keys() != _state(module).keys())
 
 
-# What TensorBoard shows of a training run: loss, learning rate and validation, step by step.
+# TensorBoard: loss, learning rate and validation figure of each step.
 #
-# It is an extra: without the package nothing is written, and the learning curve stays.
+# The package is optional: without it no events are written. The learning curve is always there.
 
 PACKAGE = "tensorboard"
 
 
 def require_tensorboard() -> None:
-    """An error with the pip command where the package is not there."""
+    """Raise an error with the pip command where TensorBoard is not installed."""
     if find_spec(PACKAGE) is None:
         raise MissingExtraError("--tensorboard", PACKAGE)
 
 
 class Events:
-    """An event file in a folder, opened at a step: later ones of an interrupted run are void."""
+    """An event file in a folder; events of an interrupted run after step `first` are void."""
 
     def __init__(self, folder: Path, first: int) -> None:
         self._writer: Any = None
@@ -114,7 +114,7 @@ class Events:
             self._writer = SummaryWriter(folder, purge_step=first + 1)
 
     def add(self, step: int, loss: float, rate: float, figure: float | None) -> None:
-        """The figures of one step; not every step is validated."""
+        """Write the figures of one step; `figure` is None for a step without a validation."""
         if self._writer is None:
             return
         self._writer.add_scalar("loss", loss, step)
@@ -138,20 +138,20 @@ TIME = "training.json"
 CLIP = 1.0  # the largest norm of a step's gradient
 
 Report = Callable[[int, int, float | None, float | None], None]
-"""Called with (step, steps, loss, validation figure). First with the step to start from, without a
-loss, and with the best figure so far."""
+"""Called with (step, steps, loss, validation figure) after each step. The first call has the step
+to start from, no loss, and the best figure so far."""
 
 
 @dataclass(slots=True)
 class TrainingLoop:
-    """Steps on a module until they are over or its validation figure stops rising.
+    """Trains a module until its steps are over or its validation figure stops rising.
 
-    With `minutes` these decide instead: the learning rates follow the time that training took, all
-    it does included, and it ends when they are over. What was interrupted has used its share.
+    With `minutes` the time decides instead: learning rates follow the share of the minutes that has
+    passed, validations and interrupted runs included, and training ends when they have passed.
 
-    Each group of the optimizer has a `peak`, its highest learning rate. The checkpoint, the best
-    weights and the learning curve are files of `folder`; in its logs are the time it took and, if
-    tensorboard is there, what it shows.
+    Each group of the optimizer has a `peak`, its highest learning rate. `folder` gets the
+    checkpoint, the best weights and the learning curve; its logs get the training time and, where
+    it is installed, the events of TensorBoard.
     """
 
     module: torch.nn.Module
@@ -163,7 +163,7 @@ class TrainingLoop:
     seed: int
     folder: Path
     report: Report
-    since: float = field(default_factory=time.monotonic)  # when this process took it up
+    since: float = field(default_factory=time.monotonic)  # when this process began to train
     minutes: float | None = None  # in place of steps and patience
     best: float = -1.0
     _misses: int = 0
@@ -173,8 +173,14 @@ class TrainingLoop:
     _accelerator: Accelerator = field(default_factory=lambda: accelerator())
 
     def run(self, loss: Callable[[int], torch.Tensor], validate: Callable[[], float]) -> float:
-        """Train on `loss(step)`, from the last checkpoint if there is one. Leaves the best weights
-        in the module and returns the best figure of `validate()`; higher is better."""
+        """Train from the last checkpoint if there is one; returns the best validation figure.
+
+        The module ends up with the best weights.
+
+        Args:
+            loss: step → the loss of its batch.
+            validate: gives the validation figure, of which higher is better.
+        """
         self.folder = agreed(self.folder)
         objective = self._accelerator.prepare_model(_Objective(self.module, loss))
         done = self._resume(validate)
@@ -208,7 +214,7 @@ class TrainingLoop:
         return int(progress["step"])
 
     def _share(self, done: int) -> float:
-        """The share of the training that is over; by time, `steps` becomes what it will come to."""
+        """The share of the training that is over; with `minutes`, also estimates `steps`."""
         if self.minutes is None:
             return done / self.steps if self.steps else 1.0
         share = agreed(self._spent() / (60 * self.minutes))
@@ -217,7 +223,7 @@ class TrainingLoop:
         return share
 
     def _spent(self) -> float:
-        """The seconds of this process and of those before it."""
+        """The training seconds of this process and of the interrupted ones before it."""
         return self._seconds + time.monotonic() - self.since
 
     def _step(self, step: int, objective: torch.nn.Module, share: float) -> float:
@@ -264,7 +270,7 @@ class TrainingLoop:
 
 
 class _Objective(torch.nn.Module):
-    """A loss as a forward pass, so that accelerate wraps all that the loss calls of the module."""
+    """The loss as a forward pass, so that accelerate wraps every call of the module in it."""
 
     def __init__(self, module: torch.nn.Module, loss: Callable[[int], torch.Tensor]) -> None:
         super().__init__()
@@ -275,12 +281,14 @@ class _Objective(torch.nn.Module):
 
 
 def accelerator() -> Accelerator:
-    """The devices there are: bfloat16 where a GPU computes in it, else float32 (on a CPU without
-    instructions for bfloat16 it is a hundred times slower)."""
+    """Accelerate on the devices found: bfloat16 on a GPU that computes in it, else float32.
+
+    A CPU without instructions for bfloat16 is a hundred times slower in it.
+    """
     gpu = torch.cuda.is_available()
     fast = gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     if processes.count() > 1:
-        processes.state()  # connected with our patience, not with that of accelerate
+        processes.state()  # connect with our time limit, which is longer than that of accelerate
     # A loss need not touch every weight, and no weight here is a running statistic.
     wrapping = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
     precision = "bf16" if fast else "no"
@@ -288,13 +296,13 @@ def accelerator() -> Accelerator:
 
 
 def shard(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """This process's share of a batch; one with fewer rows than processes is dealt out again."""
+    """The rows of a batch for this process; rows are repeated if there are more processes."""
     count = processes.count()
     return np.resize(rows, max(len(rows), count))[processes.rank() :: count]
 
 
 def shown(what: str) -> Report:
-    """A report that goes to whoever watches: how far, the last loss and the best figure."""
+    """A report that shows progress named `what`: the step, the last loss, the best figure."""
     best = -np.inf
 
     def report(step: int, steps: int, loss: float | None, figure: float | None) -> None:
@@ -307,13 +315,13 @@ def shown(what: str) -> Report:
 
 
 def training_seconds(stage: Path) -> float:
-    """How long the training of a finished stage took, its interruptions left out."""
+    """The seconds that the training of a finished stage took, without its interruptions."""
     seconds: float = json.loads((stage / LOGS / TIME).read_text())["seconds"]
     return seconds
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Remove what only a resumed run needs, once the weights are saved; the curve stays."""
+    """Remove the files that only a resumed run needs; the learning curve stays."""
     for name in (CHECKPOINT, BEST):  # in this order: a checkpoint without its best is no use
         (folder / name).unlink(missing_ok=True)
 
@@ -325,7 +333,7 @@ def schedule(step: int, steps: int, warm_up: float) -> float:
 
 
 def schedule_by_share(share: float, warm_up: float) -> float:
-    """The same by the share of the time that is over."""
+    """The share of the peak learning rate by the share of the time that is over."""
     up = share / warm_up if warm_up else 1.0
     down = (1 - share) / (1 - warm_up) if warm_up < 1 else 1.0
     return max(min(up, down, 1.0), 0.0)

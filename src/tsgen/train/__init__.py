@@ -1,1 +1,1 @@
-"""Training the generator: targets, the loop, and the iterations over favourite permutations."""
+"""Training the generator: pairs and targets, losses, the loop, iterations, pre-training."""

@@ -56,14 +56,14 @@ def train_generator(
 
 
 def files_read(config: TrainConfig) -> dict[str, str]:
-    """Hashes of the files that the settings name: queries to learn from, and a teacher's run."""
+    """Hashes of the files that the settings name: queries, and the run of hard negatives."""
     queries, run = config.pairs.queries, config.run
     files = {"queries": queries and Path(queries), "hard negatives": run}
     return {name: hash_file(path) for name, path in files.items() if path}
 
 
 def best_figure(iteration: Path) -> float:
-    """The best validation M@10 of an iteration."""
+    """The best validation M@10 of an iteration, from its folder."""
     figure: float = orjson.loads((iteration / FIGURES).read_bytes())["M@10"]
     return figure
 
@@ -79,12 +79,9 @@ class _Iteration:
 
     def make(self, inputs: Mapping[str, str], cache: Path) -> Path:
         pairs = self.config.pairs.model_copy(update={"queries": None})  # `inputs` has their hash
-        hard_negatives_from = (
-            self.config.hard_negatives_from if self.config.run is None else "a run"
-        )  # likewise
-        train = self.config.model_copy(
-            update={"pairs": pairs, "hard_negatives_from": hard_negatives_from}
-        )
+        source = self.config.hard_negatives_from if self.config.run is None else "a run"  # likewise
+        changed = {"pairs": pairs, "hard_negatives_from": source}
+        train = self.config.model_copy(update=changed)
         settings = GeneratorConfig(model=self.model, train=train)
         key = stage_key(KIND, settings.model_dump(mode="json"), inputs, self.seed)
         folder = cache / f"iteration-{self.config.iterations}-{key[:12]}"
@@ -113,7 +110,7 @@ class _Iteration:
         remove_checkpoint(folder)
 
     def _start(self, sets: TermSets) -> Generator:
-        """Θ^{T−1}."""
+        """The generator with the weights Θ^{T−1} of the previous iteration, or a new one."""
         for folder in self.previous:
             return Generator.load(folder / MODEL, sets, self.model)
         return Generator.new(self.model, sets, self.seed)
@@ -131,7 +128,7 @@ class _Iteration:
         return TrainingSet(learned, orders, each_time, hard and hard.repeated(times))
 
     def _search(self, generator: Generator) -> FavouriteConfig:
-        """For favourites: no deeper than they are learned, where a token is a term."""
+        """The search for favourites; of the learned terms only, where a token is a term."""
         search, first = self.config.favourite_search, self.config.first_tokens
         if not first or generator.backbone.spelling != "word":
             return search
@@ -145,8 +142,17 @@ def favourite_orders(
     folder: Path,
     count: int = 1,
 ) -> Ragged:
-    """T(D) of each pair in the model's `count` favourite orders, one row after the other (from the
-    first again where there are fewer); finished pieces are kept in `folder`."""
+    """[count · P] T(D) of each pair in its `count` most likely orders, one row after the other.
+
+    Where fewer orders are found, they are repeated from the first on.
+
+    Args:
+        generator: the model that finds the orders.
+        pairs: P queries with their documents.
+        config: how to search for the orders.
+        folder: where finished pieces are kept for a run that goes on.
+        count: orders for each pair.
+    """
     documents = [pair.document for pair in _repeated(pairs, count)]
     by_weight = weight_order(generator.sets, documents)
 
@@ -168,5 +174,5 @@ def _favourites(
 
 
 def _repeated(pairs: Sequence[Pair], count: int) -> list[Pair]:
-    """Each pair so many times, one beside the other."""
+    """Each pair `count` times, one beside the other."""
     return [pair for pair in pairs for _ in range(count)]

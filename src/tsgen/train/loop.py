@@ -1,4 +1,4 @@
-"""Training a generator on fixed targets, validated by searching."""
+"""Training a generator on its targets, validated by the M@10 of a search."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -21,20 +21,20 @@ from tsgen.train.examples import HardNegatives, Reorder, Targets, Validation, ba
 from tsgen.train.objective import Objective, TokenObjective
 from tsgen.training_loop import Report, TrainingLoop, shard
 
-CHARACTERS = 4  # of a query to about a token
+CHARACTERS = 4  # of a query, about one token
 
 
 class Searchable(Protocol):
-    """A backbone that is searched under some constraint: what can be trained and validated."""
+    """A generator for training: a backbone with the constraint of its validation searches."""
 
     @property
     def backbone(self) -> Backbone:
-        """The language model."""
+        """The language model that is trained."""
         ...
 
     @property
     def constraint(self) -> Constraint:
-        """What keeps generation inside the identifiers."""
+        """The constraint that keeps generation inside the identifiers."""
         ...
 
     @property
@@ -44,7 +44,7 @@ class Searchable(Protocol):
 
 
 class AnyTargets(Protocol):
-    """What is to be written for each pair."""
+    """The tokens to write for each pair."""
 
     def lengths(self) -> Int:
         """[P] tokens of each target."""
@@ -53,7 +53,7 @@ class AnyTargets(Protocol):
     def batch(
         self, rows: Int, queries: Sequence[str], rng: np.random.Generator
     ) -> tuple[Int, Bool]:
-        """The tokens [B, T] of some pairs, and where they are not padding."""
+        """The tokens [B, T] of some pairs, and a mask [B, T] that is false for padding."""
         ...
 
 
@@ -79,8 +79,15 @@ def train(
 ) -> float:
     """Train until the epochs are over or M@10 stops rising; returns the best M@10.
 
-    The best weights end up in the generator; `folder` holds what an interrupted call goes on from.
-    `since` (of the monotonic clock) is when the work began that counts as training time.
+    Args:
+        generator: the model; it ends up with the best weights.
+        training: what to learn.
+        validation: queries to search for M@10.
+        config: losses, batches, learning rates, patience.
+        seed: of all that is drawn.
+        folder: where checkpoints are kept, from which an interrupted call goes on.
+        report: called after each step.
+        since: seconds of the monotonic clock at which the training time begins.
     """
     spelling = generator.constraint.spelling
     targets = Targets(spelling, training.orders, training.reorder)
@@ -104,8 +111,13 @@ def minimise(
     since: float | None = None,
     figure: Callable[[], float] | None = None,
 ) -> float:
-    """`train` for the loss of each step, however it comes about. `figure` validates in place of a
-    search that finds documents under the generator's constraint."""
+    """Train on any loss; the other arguments are those of `train`.
+
+    Args:
+        loss: step → the loss of its batch.
+        steps: the number of steps.
+        figure: validates in place of the M@10 of a search under the generator's constraint.
+    """
     loop = TrainingLoop(
         generator.backbone,
         _optimizer(generator, config),
@@ -124,7 +136,7 @@ def minimise(
 
 
 class Batches:
-    """The loss of each step, from (seed, step) alone."""
+    """The loss of each step on its batch, which depends on the seed and the step alone."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A language model together with the sequences it writes, and its training."""
+"""A generator of sequences: a language model with the identifiers it writes, and its training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,19 +43,25 @@ class SequenceGenerator:
 
     @property
     def encoder(self) -> Any:
-        """The part that reads queries; it holds the input embeddings."""
+        """The part of the backbone that reads queries; it holds the input embeddings."""
         return self.backbone.query_encoder
 
     def targets(self, documents: Sequence[int]) -> Ragged:
-        """What is to be written for each of these documents, its end included."""
+        """The tokens to write for each of these documents, with the end token."""
         return Ragged(*self.ids.closed()).take(np.asarray(documents, dtype=np.int64))
 
 
 def new_backbone(config: ModelConfig, seed: int, symbols: int | None = None) -> Backbone:
-    """An untrained backbone that writes its tokenizer's pieces, or so many symbols of their own.
+    """A backbone to train that writes sequences.
 
-    `mini` was trained to write sets of whole words: here it starts from what it learned of reading
-    queries and of deciding by them, with other symbols to write, one after the other.
+    `mini` was pre-trained to write sets of whole words. As a writer of sequences it keeps the
+    weights that read queries and decide by them, and gets other output symbols.
+
+    Args:
+        config: which backbone.
+        seed: of fresh weights.
+        symbols: the number of output symbols with vectors of their own; None: the pieces of the
+            tokenizer.
     """
     torch.manual_seed(seed)
     pieces = {"spelling": "subword", "decoder": "sequence"}
@@ -105,7 +111,7 @@ def train_sequences(
 ) -> float:
     """Learn to write `targets` [P] after `queries` [P]; returns the best validation M@10.
 
-    The best weights end up in the generator; `folder` holds what an interrupted call goes on from.
+    The best weights end up in the generator; an interrupted call goes on from what is in `folder`.
     """
     over = generator.constraint.alphabet if config.normalise == "docid" else None
     objective = TokenObjective(generator.backbone, over)
