@@ -9,8 +9,8 @@ from tsgen.docids import assign as stage
 from tsgen.docids.assign import open_term_sets, select_terms, summary, terms_config
 from tsgen.errors import ArtifactError, ConfigError
 from tsgen.settings import TermsConfig
-from tsgen.terms import weights as weighed
 from tsgen.terms import weights as tfidf
+from tsgen.terms import weights as weighed
 from tsgen.terms.weights import TERM_WEIGHTS
 
 DOCUMENTS = {
