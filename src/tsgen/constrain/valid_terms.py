@@ -1,4 +1,6 @@
-r"""V, the terms that may come next: all terms of the documents in Y but those generated already.
+r"""Kernels of term sets: Y, the valid documents, and V, the terms that may come next.
+
+V has all terms of the documents in Y but those generated already.
 
 Algorithm 1, "update the valid decoding space": V ← ∪ {T(D) : D ∈ Y} \ X, as ascending ranks. A few
 terms are sorted as they come; many are marked in a table of bytes, with a second table over blocks

@@ -1,4 +1,4 @@
-"""The audit of term sets: every document is walked to through the index, as a decoder would."""
+"""The audit of term sets: whether generating T(D) leads to D through the index, for every D."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from tsgen.errors import ConfigError
 from tsgen.settings import MINILM
 from tsgen.terms.encoder import packaged_minilm
 
-# How many tokens of a language model's tokenizer a term takes: each is a step of the decoder.
+# Tokens per term of a language model's tokenizer: each token is a step of the decoder.
 
 FILE = "tokenizer.json"
 
@@ -30,11 +30,11 @@ class TokenCounts:
     tokenizer: str
     mean: float
     most: int
-    share_of_one: float  # of the terms are a single token
+    share_of_one: float  # of the terms, those of a single token
 
 
 def count_tokens(terms: Sequence[str], tokenizer: str = MINILM) -> TokenCounts:
-    """Tokenise every term once."""
+    """Count the tokens of every distinct term."""
     tokenise = open_tokenizer(tokenizer)
     tokenise.no_padding()
     tokenise.no_truncation()
@@ -46,7 +46,7 @@ def count_tokens(terms: Sequence[str], tokenizer: str = MINILM) -> TokenCounts:
 
 
 def open_tokenizer(name: str) -> Tokenizer:
-    """A `tokenizer.json`, a folder with one, the packaged MiniLM's, or one of the hub's by name."""
+    """Open a `tokenizer.json`, a folder with one, the packaged MiniLM's, or one of the hub."""
     path = packaged_minilm() if name == MINILM else Path(name)
     path = path / FILE if path.is_dir() else path
     try:
@@ -60,13 +60,13 @@ def open_tokenizer(name: str) -> Tokenizer:
         ) from None
 
 
-# Walking the index: where the terms of each document lead, by intersecting their postings.
+# Walking the index: the documents that the terms of each document lead to.
 
 Int32 = NDArray[np.int32]
 
 
 class Walks(NamedTuple):
-    """For each document D, about the valid documents Y that are left when T(D) is generated."""
+    """The documents Y that are left when T(D) has been generated, for each document D."""
 
     reached: NDArray[np.bool_]  # [D] whether D is in Y
     first: Int32  # [D] the lowest-numbered one in Y with as many terms as D, so with its set; or −1
@@ -74,7 +74,7 @@ class Walks(NamedTuple):
 
 
 def walk(sets: TermSets) -> Walks:
-    """Generate T(D) for every document D."""
+    """Intersect the postings of T(D) for every document D."""
     longest = int(np.diff(sets.post_offsets).max(initial=0))
     arrays = sets.doc_offsets, sets.doc_terms, sets.post_offsets, sets.post_docs
     return Walks(*_walk(*arrays, np.empty(longest, np.int32)))
@@ -101,7 +101,7 @@ def _walk(
 
 @njit(cache=True)
 def _intersect(terms: Int32, post_offsets: Offsets, post_docs: Int32, valid: Int32) -> int:
-    """Write the documents that have all terms to `valid`; their number. Starts at the rarest."""
+    """Write the documents that have all terms to `valid`, from the rarest term on; their number."""
     if len(terms) == 0:
         return 0
     rarest = terms[0]
@@ -131,7 +131,7 @@ NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What is in a folder of term sets, or in an engine.
+    """The findings of an audit of a folder of term sets, or of an engine.
 
     A document is unreachable if generating T(D) does not lead to it, or leads to documents with
     equal sets that are not recorded as its duplicates.
@@ -155,13 +155,13 @@ class Audit:
     index_bytes: int  # of T and Φ, what a decoder walks
     bytes_per_document: float
     tokens: TokenCounts
-    added: int = 0  # of an engine's documents those that came after its base was written
-    removed: int = 0  # of the base's documents those that are gone
+    added: int = 0  # documents of an engine that were added after its base was written
+    removed: int = 0  # documents of the base that were removed
     problems: list[str] = field(default_factory=list)  # with an engine's files and its store
 
 
 def audit(folder: Path, tokenizer: str = MINILM) -> Audit:
-    """Open a folder of term sets and check everything it promises."""
+    """Open a folder of term sets and check that every document can be reached."""
     weights = str(open_artifact(folder, KIND).config["weights"])
     recorded = load_array(folder, FIRST)
     return audit_sets(folder, TermSets.load(folder), recorded, weights, summary(folder), tokenizer)
@@ -175,7 +175,16 @@ def audit_sets(
     facts: Mapping[str, int],
     tokenizer: str,
 ) -> Audit:
-    """Check term sets; `recorded` [D] has for each document the first of its duplicates."""
+    """Check term sets that are in memory.
+
+    Args:
+        folder: named in the findings.
+        sets: the term sets.
+        recorded: [D] the first document with the same set as each document.
+        weights: the name of the weights that chose the terms.
+        facts: the counts of the selection, as `summary` gives them.
+        tokenizer: whose tokens per term are counted.
+    """
     found = walk(sets)
     lost = np.flatnonzero(~found.reached | (found.first != recorded))
     sizes, shared = sets.nbytes(), _shared(found.first)
@@ -212,7 +221,7 @@ def _distribution(sizes: NDArray[Any]) -> dict[int, int]:
 
 
 def _shared(first: NDArray[np.int32]) -> NDArray[np.int64]:
-    """How many documents have each set that several have."""
+    """The number of documents of each set that several documents have."""
     _, members = np.unique(first, return_counts=True)
     return members[members > 1]
 

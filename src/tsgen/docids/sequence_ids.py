@@ -1,7 +1,7 @@
-"""Sequences as DocIDs: titles, URLs, queries, codes. One row of tokens for each document.
+"""Identifiers that are sequences: titles, URLs, queries, codes. One row of tokens a document.
 
 Tokens are those of a backbone's tokenizer, or symbols of their own that mean nothing before
-training (codes). Documents may share a row; what is found with it is all of them.
+training (codes). Documents may share a row; a search that generates it finds all of them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,8 +27,8 @@ class SequenceIds:
     documents: Strings
     offsets: Offsets  # [D + 1]
     tokens: NDArray[np.int32]
-    end: int | None = None  # None: where a sequence ends, the model need not say
-    symbols: Strings | None = None  # the names of symbols of their own; None: the tokenizer's
+    end: int | None = None  # None: the model does not write where a sequence ends
+    symbols: Strings | None = None  # names of symbols that are no tokens; None: the tokenizer's
 
     @classmethod
     def of(
@@ -39,7 +39,7 @@ class SequenceIds:
         end: int | None = None,
         symbols: Iterable[str] | None = None,
     ) -> Self:
-        """From a row of tokens for each document."""
+        """Identifiers from a row of tokens for each document."""
         rows = list(rows)
         offsets = offsets_of(np.array([len(row) for row in rows], np.int64))
         tokens = np.fromiter(chain.from_iterable(rows), np.int32)
@@ -55,7 +55,7 @@ class SequenceIds:
         end: int,
         longest: int,
     ) -> Self:
-        """From a text for each document, of which at most `longest` tokens count."""
+        """Identifiers from a text for each document, cut to `longest` tokens."""
         rows = [row[:longest] for row in tokenize(texts)] if texts else []
         return cls.of(document_ids, rows, end=end)
 
@@ -72,7 +72,7 @@ class SequenceIds:
         return self.tokens[self.offsets[document] : self.offsets[document + 1]]
 
     def closed(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Offsets [D + 1] and tokens of all sequences, each with its `end`, if there is one."""
+        """Offsets [D + 1] and tokens of all sequences, each closed by `end` if there is one."""
         offsets = self.offsets.astype(np.int64)
         if self.end is None:
             return offsets, self.tokens

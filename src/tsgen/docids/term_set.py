@@ -1,6 +1,7 @@
-"""Term sets as DocIDs: T(D) of every document and its inverse, the postings Φ, as mapped arrays."""
+"""Identifiers that are term sets: T(D) of every document, and the postings Φ, as mapped arrays."""
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,8 @@ from tsgen.terms.words import Lookup, Splitter
 
 ARRAYS = ("doc_offsets", "doc_terms", "post_offsets", "post_docs")
 WEIGHTS = "doc_weights"
+VECTORS = "doc_vectors"
+OPTIONAL = (WEIGHTS, VECTORS)
 WORDS = "words.json"
 
 
@@ -40,9 +43,14 @@ class TermSets:
         doc_weights: NDArray[np.float16] | None = None,
         words: WordsConfig | None = None,
         look_up: Callable[[], Lookup] | None = None,
+        doc_vectors: NDArray[np.float16] | None = None,
     ) -> None:
-        """`words` is how texts were split into what terms are chosen from; `look_up` makes the
-        lookup, if there is a faster way than to read the vocabulary."""
+        """Wrap the arrays; `build` makes them.
+
+        Args:
+            words: how texts were split into the words that terms are chosen from.
+            look_up: makes the lookup of query words where that is faster than from the vocabulary.
+        """
         self.documents = documents
         self.vocabulary = vocabulary
         self.doc_offsets = doc_offsets  # [D + 1]
@@ -50,6 +58,7 @@ class TermSets:
         self.post_offsets = post_offsets  # [V + 1]
         self.post_docs = post_docs  # [E]
         self.doc_weights = doc_weights  # [E]
+        self.doc_vectors = doc_vectors  # [D, d], where the generator reads documents into vectors
         self.words = words or WordsConfig()
         self._look_up = look_up or (lambda: Lookup(Splitter(self.words), self.vocabulary))
 
@@ -63,7 +72,7 @@ class TermSets:
         weights: NDArray[np.float32] | None = None,
         words: WordsConfig | None = None,
     ) -> Self:
-        """From sets over any list of distinct spellings; those that no set uses are dropped."""
+        """Term sets over a list of distinct spellings, without those that no set uses."""
         used = np.flatnonzero(np.bincount(terms, minlength=len(spellings)))
         used = np.array(sorted(used.tolist(), key=spellings.__getitem__), np.int64)
         number = np.zeros(len(spellings), np.int32)
@@ -83,7 +92,7 @@ class TermSets:
 
     @classmethod
     def of(cls, sets: Iterable[TermSet]) -> Self:
-        """From records, in their order."""
+        """Term sets from records, in their order."""
         sets = list(sets)
         spellings = sorted({term for one in sets for term in one.terms})
         number = {term: i for i, term in enumerate(spellings)}
@@ -129,7 +138,7 @@ class TermSets:
 
     @cached_property
     def lookup(self) -> Lookup:
-        """Which terms the words of a query are."""
+        """The lookup of the terms that are words of a query."""
         return self._look_up()
 
     def query_terms(self, query: str) -> NDArray[np.int32]:
@@ -138,10 +147,17 @@ class TermSets:
         return np.array([term for term in found if term is not None], np.int32)
 
     def nbytes(self) -> dict[str, int]:
-        """The size of every part in memory, when all of it is read."""
+        """The bytes of every part in memory when all of it is read."""
         sizes = {name: int(getattr(self, name).nbytes) for name in ARRAYS}
         sizes |= {"vocabulary": self.vocabulary.nbytes, "document_ids": self.documents.nbytes}
-        return sizes | ({} if self.doc_weights is None else {WEIGHTS: self.doc_weights.nbytes})
+        kept = {name: getattr(self, name) for name in OPTIONAL}
+        return sizes | {name: int(a.nbytes) for name, a in kept.items() if a is not None}
+
+    def with_vectors(self, doc_vectors: NDArray[np.floating]) -> Self:
+        """The same sets with the documents' vectors [D, d], kept in half precision."""
+        other = copy(self)
+        other.doc_vectors = doc_vectors.astype(np.float16)
+        return other
 
     def save(self, folder: Path) -> None:
         """Write the arrays into an existing folder."""
@@ -149,19 +165,19 @@ class TermSets:
             save_array(folder, name, getattr(self, name))
         self.vocabulary.save(folder, "vocabulary")
         self.documents.save(folder, "documents")
-        if self.doc_weights is not None:
-            save_array(folder, WEIGHTS, self.doc_weights)
+        for name in OPTIONAL:
+            if getattr(self, name) is not None:
+                save_array(folder, name, getattr(self, name))
         (folder / WORDS).write_bytes(orjson.dumps(self.words.model_dump(mode="json")))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Map the arrays into memory; pages are read when they are needed."""
         arrays: dict[str, Any] = {name: load_array(folder, name) for name in ARRAYS}
-        if (folder / f"{WEIGHTS}.npy").exists():
-            arrays[WEIGHTS] = load_array(folder, WEIGHTS)
+        there = [name for name in OPTIONAL if (folder / f"{name}.npy").exists()]
+        arrays |= {name: load_array(folder, name) for name in there}
         strings = Strings.load(folder, "documents"), Strings.load(folder, "vocabulary")
-        path = folder / WORDS  # sets that were written before it was kept are without
-        words = WordsConfig.from_mapping(orjson.loads(path.read_bytes())) if path.exists() else None
+        words = WordsConfig.from_mapping(orjson.loads((folder / WORDS).read_bytes()))
         return cls(*strings, **arrays, words=words)
 
 
@@ -169,7 +185,7 @@ class TermSets:
 def invert(
     doc_offsets: Offsets, doc_terms: NDArray[np.int32], post_offsets: Offsets
 ) -> NDArray[np.int32]:
-    """The documents of each term, ascending: documents are met in order, each goes to its place."""
+    """The documents of each term, ascending, since documents are visited in order."""
     post_docs = np.empty(len(doc_terms), np.int32)
     place = post_offsets.copy()
     for document in range(len(doc_offsets) - 1):
@@ -180,52 +196,54 @@ def invert(
     return post_docs
 
 
-# Term sets that change: those of a base, less some documents, and those of others added.
+# Merging: term sets of a base without some documents, and with others added.
 #
-# What comes out is what `TermSets.of` makes of the same sets in the same order, without a loop over
-# the base's documents.
+# The result is equal to that of `TermSets.of` on the same sets in the same order, without a loop
+# over the documents of the base.
 
 Int32 = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A document that is not in the base: its id, T(D) as `Merger.numbers` gives it, weights."""
+    """A document that is not in the base: its id, T(D) as `Merger.numbers` gives it, the weights of
+    its terms, and its vector [d], where the base has vectors."""
 
     id: str
     terms: Int32
     weights: NDArray[np.float32]
+    vector: NDArray[np.float16] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Term sets, and the terms behind their numbers as the merger counts them."""
+    """Term sets, and the merger's number of each of their terms."""
 
     sets: TermSets
     terms: Int32  # [V]
 
     def kept(self, before: "Merged") -> Int32:
-        """[V] which term of `before`, by the same merger, each term was, or −1."""
+        """[V] the number of each term in `before`, a result of the same merger, or −1."""
         place = np.full(max(self.terms.max(initial=-1), before.terms.max(initial=-1)) + 1, -1)
         place[before.terms] = np.arange(len(before.terms))
         return place[self.terms].astype(np.int32)
 
 
 class Merger:
-    """Merges into one base. Its numbers of terms never change: first the base's, then new ones."""
+    """Merges documents into a base. Numbers of terms never change: the base's, then new ones."""
 
     def __init__(self, base: TermSets) -> None:
         self._base = base
         self._new: list[str] = []
         self._places: list[int] = []  # of the new terms in the base's vocabulary
-        self._number: dict[str, int] = {}  # of the terms that were asked for
+        self._number: dict[str, int] = {}  # of the terms looked up so far
 
     def numbers(self, terms: Sequence[str]) -> Int32:
         """The numbers of terms, new ones for those never seen."""
         return np.array([self._number_of(term) for term in terms], np.int32)
 
     def base(self) -> Merged:
-        """The base itself."""
+        """The base without changes."""
         return Merged(self._base, np.arange(len(self._base.vocabulary), dtype=np.int32))
 
     def merge(self, kept: NDArray[np.integer], rows: Sequence[Row]) -> Merged:
@@ -241,6 +259,10 @@ class Merger:
         if base.doc_weights is not None:
             added = (row.weights.astype(np.float16) for row in rows)
             weights = np.concatenate([base.doc_weights[entries], *added])
+        vectors = None
+        if base.doc_vectors is not None:
+            own = [row.vector for row in rows if row.vector is not None]
+            vectors = np.concatenate([base.doc_vectors[kept], *(one[None] for one in own)])
         used, vocabulary = self._used(terms)
         number = np.zeros(len(base.vocabulary) + len(self._new), np.int32)
         number[used] = np.arange(len(used), dtype=np.int32)
@@ -251,7 +273,7 @@ class Merger:
             return base.lookup.with_terms(new)
 
         arrays = _inverted(sizes, number[terms], len(vocabulary))
-        sets = TermSets(documents, vocabulary, *arrays, weights, base.words, look_up)
+        sets = TermSets(documents, vocabulary, *arrays, weights, base.words, look_up, vectors)
         return Merged(sets, used)
 
     def _number_of(self, term: str) -> int:
@@ -280,7 +302,7 @@ class Merger:
 def _inverted(
     sizes: NDArray[np.int64], terms: Int32, vocabulary: int
 ) -> tuple[Offsets, Int32, Offsets, Int32]:
-    """The arrays of sets with so many terms each, of a vocabulary of that size."""
+    """The arrays of sets with `sizes` terms each, over a vocabulary of that many terms."""
     doc_offsets = smallest_offsets(offsets_of(sizes))
     post_offsets = smallest_offsets(offsets_of(np.bincount(terms, minlength=vocabulary)))
     return doc_offsets, terms, post_offsets, invert(doc_offsets, terms, post_offsets)
