@@ -5,7 +5,9 @@ entry points), and those that a program registers while it runs. A file or packa
 its entry is first asked for, so that a light entry does not pay for a heavy one's libraries.
 """
 
+import marshal
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -28,7 +30,7 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
-OURS = ("tsgen", "builtins", "functools")
+OURS = ("tsgen", "builtins")
 
 
 class Registry(Generic[T]):
@@ -77,7 +79,12 @@ class Registry(Generic[T]):
         version made must not be taken for its work. Our own code changes the key by the version of
         this package.
         """
-        return source_hash([value for value in _values(self.get(name)) if callable(value)])
+        return self.key(self.get(name)).get(self.kind, "")
+
+    def key(self, entry: T) -> dict[str, str]:
+        """What a cache key must say of an entry, registered or not: its `code_version`, if any."""
+        version = source_hash([value for value in _values(entry) if callable(value)])
+        return {self.kind: version} if version else {}
 
     def _our_homes(self) -> dict[str, str]:
         if not self._folder:
@@ -126,7 +133,8 @@ def _values(entry: object) -> list[Any]:
 
 def source_hash(made_by: Sequence[Callable[..., Any]]) -> str:
     """Hash the source around functions and classes of someone else's; "" if all are ours."""
-    foreign = [one for one in made_by if one.__module__.partition(".")[0] not in OURS]
+    named = [one.func if isinstance(one, partial) else one for one in made_by]
+    foreign = [one for one in named if one.__module__.partition(".")[0] not in OURS]
     sources = dict.fromkeys(source for one in foreign for source in _sources(one))
     return sha256(b"\0".join(sources)).hexdigest() if foreign else ""
 
@@ -141,4 +149,5 @@ def _sources(made_by: Callable[..., Any]) -> Iterator[bytes]:
     try:
         yield Path(getsourcefile(made_by) or "").read_bytes()
     except (OSError, TypeError):
-        yield repr(getattr(made_by, "__code__", made_by)).encode()
+        code = getattr(made_by, "__code__", None)
+        yield repr(made_by).encode() if code is None else marshal.dumps(code)

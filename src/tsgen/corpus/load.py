@@ -1,33 +1,53 @@
 """`load`: from a folder, a file or a name to a data set."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import Field
 
+from tsgen.artifact import hash_strings
 from tsgen.config import StageConfig
-from tsgen.corpus import beir, msmarco, nq320k
-from tsgen.corpus import text_files as text_folder
+from tsgen.corpus import beir, msmarco, nq320k, text_files
 from tsgen.corpus.hubs import hf, irds
 from tsgen.corpus.sources import Layout, SourcedDataSet, stem_and_format
 from tsgen.corpus.stdlib import stdlib
 from tsgen.corpus.table_files import JSON_FORMATS, Columns, document_table
 from tsgen.corpus.trec import qrels_file, qrels_folder, query_file
 from tsgen.errors import DataError
+from tsgen.registry import Registry
 
 QRELS = "qrels"
 TABLES = (*JSON_FORMATS, "csv", "tsv")
-HUBS: Mapping[str, Callable[[str, Columns | None], Layout]] = {
-    "irds": irds,
-    "hf": hf,
-    "stdlib": stdlib,
-}
-FOLDERS: Mapping[str, Callable[[Path, Columns | None], Layout | None]] = {
-    beir.LOOKS_LIKE: beir.beir_folder,
-    msmarco.LOOKS_LIKE: msmarco.msmarco_folder,
-    nq320k.LOOKS_LIKE: nq320k.nq320k_folder,
-    text_folder.LOOKS_LIKE: text_folder.text_folder,  # the last: many a data set has a README
-}
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFormat:
+    """A form in which data sets come: behind a name, `NAME:rest`, or as a folder that looks so.
+
+    `open_name(rest, columns)` finds the sources of `NAME:rest`. `open_folder(folder, columns)`
+    finds those of a folder, or returns None if the folder looks otherwise than `looks_like` says.
+    """
+
+    name: str
+    open_name: Callable[[str, Columns | None], Layout] | None = None
+    open_folder: Callable[[Path, Columns | None], Layout | None] | None = None
+    looks_like: str = ""
+    last: bool = False  # asked after all others, because it takes almost any folder
+
+
+CORPORA: Registry[CorpusFormat] = Registry("corpus format", "tsgen.corpora")
+for _format in (
+    CorpusFormat("irds", open_name=irds),
+    CorpusFormat("hf", open_name=hf),
+    CorpusFormat("stdlib", open_name=stdlib),
+    CorpusFormat("beir", open_folder=beir.beir_folder, looks_like=beir.LOOKS_LIKE),
+    CorpusFormat("msmarco", open_folder=msmarco.msmarco_folder, looks_like=msmarco.LOOKS_LIKE),
+    CorpusFormat("nq320k", open_folder=nq320k.nq320k_folder, looks_like=nq320k.LOOKS_LIKE),
+    # Many a data set has a README, which is a text file.
+    CorpusFormat("text", None, text_files.text_folder, text_files.LOOKS_LIKE, last=True),
+):
+    CORPORA.register(_format)
 
 
 class DataFile(StageConfig):
@@ -66,31 +86,48 @@ def load(
 
 
 def _layout(source: str | Path, columns: Columns | None) -> Layout:
-    hub, colon, name = str(source).partition(":")
-    if colon and hub in HUBS:
-        return HUBS[hub](name, columns)
+    form = _named_format(source)
+    if form is not None and form.open_name is not None:
+        return _versioned(form, form.open_name(str(source).partition(":")[2], columns))
     path = Path(source)
     if path.is_dir():
         return _folder(path, columns)
     if not path.is_file():
         raise DataError(f"{source}: no such file or folder; expected {_EXPECTED}")
-    form = stem_and_format(path)[1]
-    if form == "toml":
+    suffix = stem_and_format(path)[1]
+    if suffix == "toml":
         return _described(path)
-    if form not in TABLES:
+    if suffix not in TABLES:
         raise DataError(f"{source}: a file of an unknown format; expected {_EXPECTED}")
     return Layout(document_table(path, columns))
 
 
 def _folder(folder: Path, columns: Columns | None) -> Layout:
-    for recognise in FOLDERS.values():
-        if layout := recognise(folder, columns):
-            return layout
+    formats = sorted(CORPORA.all(), key=lambda form: form.last)
+    for form in formats:
+        if form.open_folder is not None and (layout := form.open_folder(folder, columns)):
+            return _versioned(form, layout)
+    known = (form.looks_like for form in formats if form.looks_like)
     raise DataError(
         f"{folder}: not a data set. Found: {_list(folder)}. "
-        f"Expected one of: {'; '.join(FOLDERS)}. All but text files may be .gz or .zst. "
+        f"Expected one of: {'; '.join(known)}. All but text files may be .gz or .zst. "
         "For other names, give the documents file itself, or describe the set in a .toml file."
     )
+
+
+def _named_format(source: str | Path) -> CorpusFormat | None:
+    """The format whose name stands before a colon; None for a path."""
+    name, colon, _ = str(source).partition(":")
+    form = CORPORA.get(name) if colon and name in CORPORA.names() else None
+    return form if form is not None and form.open_name is not None else None
+
+
+def _versioned(form: CorpusFormat, layout: Layout) -> Layout:
+    """A layout whose fingerprint changes with the code of a format that is not ours."""
+    version, read = CORPORA.key(form).values(), layout.documents.digest
+    if version:
+        layout.documents = replace(layout.documents, digest=lambda: hash_strings(read(), *version))
+    return layout
 
 
 def _described(path: Path) -> Layout:
@@ -122,9 +159,9 @@ def _qrels_path(source: str | Path, qrels: str) -> Path:
 
 
 def _name(source: str | Path) -> str:
-    hub, colon, name = str(source).partition(":")
-    if colon and hub in HUBS:
-        return (name or hub).replace("/", "-").replace(":", "-")
+    if _named_format(source):
+        form, _, name = str(source).partition(":")
+        return (name or form).replace("/", "-").replace(":", "-")
     path = Path(source).resolve()
     return path.name if path.is_dir() else stem_and_format(path)[0]
 

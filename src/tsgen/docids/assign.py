@@ -1,4 +1,4 @@
-"""The stage that gives every document of a data set its term set."""
+"""The stage that gives every document of a data set its term set: weigh, rank, select, write."""
 
 import shutil
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class _WeighedStage(StageConfig):
 
 
 def terms_config(settings: Mapping[str, Mapping[str, Any]]) -> TermsConfig:
-    """From the tables of a settings file: [terms], and the table of the weights it chooses."""
+    """The settings of the table [terms], with those of the table of the weights that it names."""
     terms = dict(settings.get("terms", {}))
     kind = TERM_WEIGHTS.get(str(terms.get("weights", TermsConfig().weights)))
     terms.setdefault("options", settings.get(kind.table or kind.name, {}))
@@ -48,7 +48,7 @@ def terms_config(settings: Mapping[str, Mapping[str, Any]]) -> TermsConfig:
 
 
 def with_all_options(config: TermsConfig) -> TermsConfig:
-    """With every setting of the chosen weights, those by default too."""
+    """The settings with every option of the chosen weights, defaults included."""
     _, options = _kind(config)
     return config.model_copy(update={"options": options.model_dump(mode="json")})
 
@@ -56,10 +56,16 @@ def with_all_options(config: TermsConfig) -> TermsConfig:
 def select_terms(
     data: DataSet, config: TermsConfig, out: Path, seed: int = 0, cache: Path | None = None
 ) -> TermSets:
-    """Weigh every word, select T(D) for every document, write them to `out` and open it.
+    """Weigh every word, select T(D) for every document, write the sets to `out` and open them.
 
-    The same inputs skip the work; an interrupted run goes on after its last finished piece. What
-    is trained for the weights is kept in `cache`, by default the usual place for this data set.
+    The same inputs skip the work; an interrupted run goes on after its last finished piece.
+
+    Args:
+        data: the documents, and training queries where weights or N are learned from them.
+        config: how terms are chosen.
+        out: the folder of the term sets.
+        seed: of what is trained or drawn.
+        cache: where trained weights are kept; None: the usual folder for this data set.
     """
     resolved = with_all_options(config)
 
@@ -85,15 +91,16 @@ def select_terms(
 
 
 def terms_inputs(data: DataSet, config: TermsConfig) -> dict[str, str]:
-    """Hashes of what the term sets depend on: judgments only if their weights or N are learned."""
+    """Hashes of what the term sets depend on; judgments only if weights or N are learned."""
     splits = ["train"] if config.n == QUERIES else []
     if TERM_WEIGHTS.get(config.weights).trains:
         splits = ["train", "dev"]
-    return {"documents": data.fingerprint} | judged_inputs(data, *splits)
+    made_of = {"documents": data.fingerprint} | judged_inputs(data, *splits)
+    return made_of | TERM_WEIGHTS.key(TERM_WEIGHTS.get(config.weights))
 
 
 def terms_folder(data: DataSet, config: TermsConfig, seed: int, cache: Path) -> Path:
-    """Where in `cache` term sets are kept; all engines with the same ones share them."""
+    """The folder of the term sets in `cache`, which all engines with the same sets share."""
     key = stage_key("terms", config.model_dump(mode="json"), terms_inputs(data, config), seed)
     return cache / f"terms-{key[:12]}"
 
@@ -110,8 +117,11 @@ def build_weights(
 def _weighed(
     data: DataSet, config: TermsConfig, weights: Weights, seed: int, cache: Path | None
 ) -> Path:
-    """The folder in the cache with all documents weighed, before N comes in: reading them with a
-    language model takes as long as training it, so term sets of every N share that."""
+    """The folder in the cache with the weights of all words of all documents.
+
+    Reading documents with a language model takes as long as training it, so term sets of every N
+    share this stage.
+    """
     settings = _WeighedStage(weights=config.weights, words=config.words, options=config.options)
     inputs = terms_inputs(data, config)
     key = stage_key("weighed", settings.model_dump(mode="json"), inputs, seed)
@@ -125,7 +135,7 @@ def _weighed(
 
 
 def weigh(data: DataSet, weights: Weights, folder: Path) -> Weighed:
-    """Every document's words with their weights; `folder` keeps finished pieces."""
+    """The words of every document with their weights; finished pieces are kept in `folder`."""
     size = sum(1 for _ in data.documents())
 
     def watch(documents: int) -> None:
@@ -135,14 +145,13 @@ def weigh(data: DataSet, weights: Weights, folder: Path) -> Weighed:
 
 
 def keep_weights(terms: Path, folder: Path) -> None:
-    """Make `folder` with what gives a new document its terms as those in the folder `terms` were
-    chosen."""
+    """Copy to `folder` what chooses the terms of new documents as those in `terms` were chosen."""
     shutil.copytree(terms / KEPT, folder, dirs_exist_ok=True)
     shutil.copyfile(terms / FACTS, folder / FACTS)
 
 
 def kept_weights(folder: Path, config: TermsConfig) -> tuple[Weights, int]:
-    """What `keep_weights` wrote: the weights, and N."""
+    """The weights and N from a folder that `keep_weights` wrote."""
     kind, options = _kind(config)
     return kind.load(folder, Splitter(config.words), options), summary(folder)["n"]
 
@@ -150,19 +159,19 @@ def kept_weights(folder: Path, config: TermsConfig) -> tuple[Weights, int]:
 def term_sets(
     candidates: RankedTerms, selection: Selection, words: WordsConfig | None = None
 ) -> TermSets:
-    """What was selected, with the postings."""
+    """The term sets of a selection, with their postings."""
     chosen = selection.offsets, selection.terms, selection.weights
     return TermSets.build(candidates.document_ids, candidates.spellings, *chosen, words)
 
 
 def open_term_sets(folder: Path) -> TermSets:
-    """The term sets of a folder that `select_terms` wrote, its files checked."""
+    """Open the term sets of a folder that `select_terms` wrote, and check its files."""
     open_artifact(folder, KIND)
     return TermSets.load(folder)
 
 
 def summary(folder: Path) -> dict[str, int]:
-    """What selection counted: documents, N, vocabulary, documents moved, and duplicates."""
+    """The counts of a selection: documents, N, vocabulary, documents moved, duplicates."""
     facts: dict[str, int] = orjson.loads((folder / FACTS).read_bytes())
     return facts
 

@@ -24,7 +24,7 @@ from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.progress import show
 from tsgen.records import Hit, Query, Run
-from tsgen.retrieve.systems import Searcher, System
+from tsgen.retrieve.systems import Searcher, System, code_versions
 from tsgen.version import __version__
 
 # Running a retriever over many queries, in pieces that can be watched, kept and gone on from.
@@ -149,6 +149,7 @@ class Bench:
 
         inputs = {"documents": self.data.fingerprint, "tsgen": __version__}
         inputs |= judged_inputs(self.data, *(TRAINING_SPLITS if each.trains else ()))
+        inputs |= code_versions(each, settings)
         return self._stage(each.name, fit, each.name, settings, inputs, self.seed)
 
     def _stage(

@@ -40,7 +40,7 @@ from tsgen.model.shipped import generator_hash, require_generator, saved_setting
 from tsgen.progress import show
 from tsgen.records import Document
 from tsgen.retrieve.engine import KIND, Engine, write_engine
-from tsgen.retrieve.systems import check_tables
+from tsgen.retrieve.systems import check_tables, versions_in
 from tsgen.settings import (
     MINI,
     TERM_VECTORS,
@@ -72,7 +72,7 @@ def index(
     *,
     out: Path | str | None = None,
     model: Path | str | None = None,
-    preset: str | None = "mini",
+    preset: str | None = "vectors",
     settings: Tables | None = None,
     cache: Path | str | None = None,
 ) -> Engine:
@@ -229,7 +229,7 @@ def fit_engine(
 ) -> None:
     """Make the engine `out` from a data set, unless it was made from the same inputs."""
     inputs = {"documents": data.fingerprint} | judged_inputs(data, "train", "dev")
-    inputs |= files_read(config.train) | backbone_version(config.model)
+    inputs |= files_read(config.train) | versions_in(config)
 
     def work(folder: Path) -> None:
         make_engine(data, config, seed, folder, cache_folder_of(data, cache))
@@ -340,13 +340,12 @@ def index_documents(
         out: The engine's folder.
         cache: The folder of intermediate results.
     """
-    inputs = {"documents": data.fingerprint}
+    inputs = {"documents": data.fingerprint} | versions_in(config)
     if model is not None or config.model.backbone == MINI:
         model = require_generator(model)
         inputs |= {"model": generator_hash(model)}
     else:
         require_backbone(config.model)
-        inputs |= backbone_version(config.model)
 
     def work(folder: Path) -> None:
         make_index(data, config, model, folder, cache_folder_of(data, cache))

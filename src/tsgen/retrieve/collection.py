@@ -6,7 +6,7 @@ documents get their terms from the weights that the engine was made with.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -17,14 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.docids.assign import kept_weights
+from tsgen.docids.assign import KEPT, kept_weights
 from tsgen.errors import ArtifactError, DataError, named
 from tsgen.records import Document
 from tsgen.retrieve.storage import Base, Bases, Store, as_json
 from tsgen.settings import TermsConfig
 from tsgen.terms.selection import combinations_by_rank, rank
-from tsgen.terms.weights import RESERVED, reserved_term, weigh_documents
-from tsgen.terms.weights import Weights
+from tsgen.terms.weights import RESERVED, Weights, reserved_term, weigh_documents
 from tsgen.terms.words import Splitter
 
 # T(D) for a document that comes later: its N heaviest terms, told apart from all others' sets.
@@ -38,11 +37,12 @@ from tsgen.terms.words import Splitter
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A document with all its terms, heaviest first, as they are spelled among the documents that
-    came with it."""
+    came with it, and its vector [d], if the generator keeps one of each document."""
 
     document: Document
     terms: tuple[str, ...]
     weights: tuple[float, ...]
+    vector: NDArray[np.float16] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +54,31 @@ class Choice:
     set_hash: int
 
 
-class Terms:
-    """What gives a document its terms: weights, N, and how a text becomes words."""
+ReadVectors = Callable[[Sequence[str]], NDArray[np.float32] | None]
+"""The contents of documents → their vectors [D, d], or None for a generator that keeps none."""
 
-    def __init__(self, weights: Weights, n: int, splitter: Splitter) -> None:
-        self._weights, self._n, self._splitter = weights, n, splitter
+
+class Terms:
+    """What gives a document its terms and its vector: weights, N, how a text becomes words, and how
+    the generator reads documents."""
+
+    def __init__(self, weights: Weights, n: int, splitter: Splitter, read: ReadVectors) -> None:
+        self._weights, self._n, self._splitter, self._read = weights, n, splitter, read
 
     def weigh(self, documents: Sequence[Document]) -> list[Candidate]:
-        """All terms of each document, by weight."""
+        """All terms of each document, by weight, and its vector."""
         found = rank(weigh_documents(documents, self._weights), self._splitter.key)
         ends = found.offsets.tolist()
+        vectors = self._read([document.contents for document in documents])
+        own = [None] * len(documents) if vectors is None else vectors.astype(np.float16)
         return [
             Candidate(
                 document,
                 tuple(found.spellings[term] for term in found.terms[start:end]),
                 tuple(found.weights[start:end].tolist()),
+                vector,
             )
-            for document, start, end in zip(documents, ends, ends[1:], strict=False)
+            for document, start, end, vector in zip(documents, ends, ends[1:], own, strict=False)
         ]
 
     def key(self, term: str) -> str:
@@ -150,9 +158,14 @@ class DocumentWriter:
     """Changes one engine's folder; others, here and in other processes, wait for their turn."""
 
     def __init__(
-        self, folder: Path, config: TermsConfig, weights: Path | None, bases: Bases
+        self,
+        folder: Path,
+        config: TermsConfig,
+        weights: Path | None,
+        bases: Bases,
+        read: ReadVectors,
     ) -> None:
-        self._folder, self._config, self._weights = folder, config, weights
+        self._folder, self._config, self._weights, self._read = folder, config, weights, read
         self._turn, self._bases = Lock(), bases
         self._known: tuple[Base, Known] | None = None
 
@@ -200,12 +213,12 @@ class DocumentWriter:
     def _terms(self) -> Terms:
         if self._weights is None:
             raise ArtifactError(
-                f"{self._folder}: this engine was made before engines kept what gives a document "
-                "its terms, so it cannot take new ones. Remove the folder and make it again with "
-                "the same command (what was trained is in the cache and is not trained again)."
+                f"{self._folder}: no folder {KEPT!r} with the weights that give a document its "
+                "terms, so the engine cannot take new ones. Remove the folder and make it again "
+                "with the same command (what was trained is in the cache and is not trained again)."
             )
         weights, n = kept_weights(self._weights, self._config)
-        return Terms(weights, n, Splitter(self._config.words))
+        return Terms(weights, n, Splitter(self._config.words), self._read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +259,8 @@ class _Change:
         for document in others:
             self.take_away(document.id)
         spelled = [self._spelled(term) for term in choice.terms]
-        self.store.insert(one.document, spelled, choice.weights, choice.set_hash, words)
+        hashes = choice.set_hash, words
+        self.store.insert(one.document, spelled, choice.weights, one.vector, *hashes)
         for document in others:
             self.place(terms.weigh([document])[0], stay | {one.document.id})
 

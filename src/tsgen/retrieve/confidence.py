@@ -70,7 +70,7 @@ class Calibration(StageConfig):
         return _sigmoid(self.intercept + x @ slopes)
 
     def save(self, engine: Path) -> None:
-        """Into an engine's folder, in place of an older one."""
+        """Write the calibration into an engine's folder, in place of the one there."""
         with write_beside(engine / FILE) as beside:
             beside.write_bytes(orjson.dumps(self.model_dump(), option=orjson.OPT_INDENT_2))
 

@@ -60,7 +60,7 @@ def frequencies_of(folder: Path) -> NDArray[np.int64]:
 
 
 def _facts(folder: Path, config: EngineConfig) -> dict[str, int]:
-    """N, and what its selection counted when the engine was made; older engines do not say."""
+    """N, and what its selection counted when the engine was made, if the engine keeps that."""
     weights = weights_folder(folder)
     if weights is not None:
         return summary(weights)

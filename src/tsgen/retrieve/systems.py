@@ -11,6 +11,7 @@ from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ArtifactError, ConfigError, nearest
 from tsgen.records import Hit, Run
 from tsgen.registry import Registry
+from tsgen.settings import ModelConfig, TermsConfig
 from tsgen.terms.weights import TERM_WEIGHTS
 
 # What every system is: something that answers queries, and can be saved and loaded.
@@ -83,6 +84,11 @@ SYSTEMS: Registry[System] = Registry(
         "bm25-terms": "tsgen.baselines.bm25",
         "bm25": "tsgen.baselines.bm25",
         "tsgen-mini": "tsgen.baselines.tsgen",
+        "tsgen-index": "tsgen.baselines.tsgen",
+        "tsgen-generator": "tsgen.baselines.tsgen",
+        "tsgen-words": "tsgen.baselines.tsgen",
+        "bm25-dense": "tsgen.baselines.hybrid",
+        "hybrid": "tsgen.baselines.hybrid",
         "tsgen": "tsgen.baselines.tsgen",
         "weigher": "tsgen.baselines.weigher_search",
     },
@@ -106,3 +112,25 @@ def open_retriever(folder: Path) -> Retriever:
             f"{folder}: holds {kind!r}, not a retriever; {nearest(kind, SYSTEMS.names())}"
         )
     return SYSTEMS.get(kind).load(folder)
+
+
+def code_versions(system: System, settings: StageConfig) -> dict[str, str]:
+    """What a cache key must say of code that is not ours: the system's, and that of the term
+    weights and the backbones that its settings name. Empty if all is ours."""
+    return SYSTEMS.key(system) | versions_in(settings)
+
+
+def versions_in(settings: StageConfig) -> dict[str, str]:
+    """The versions of the term weights and backbones that settings name, for a cache key."""
+    found: dict[str, str] = {}
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, TermsConfig):
+            found |= TERM_WEIGHTS.key(TERM_WEIGHTS.get(value.weights))
+        elif isinstance(value, ModelConfig):
+            from tsgen.model.backbone import backbone_version  # needs torch
+
+            found |= backbone_version(value)
+        elif isinstance(value, StageConfig):
+            found |= versions_in(value)
+    return found

@@ -1,7 +1,7 @@
-"""The stages that make synthetic queries: writing them, then keeping those worth learning from.
+"""The two cached stages of synthetic queries: writing them, then choosing which are kept.
 
-Writing takes long and choosing does not, so each is a stage of its own in the cache: choosing in
-another way does not write again. Both go on from their finished pieces.
+Writing takes long and choosing does not, so other settings of choosing do not write again. After an
+interruption both stages go on after their last finished piece.
 """
 
 import shutil
@@ -39,7 +39,8 @@ PIECE = 32  # documents a file: what a killed run loses at the most
 
 
 def queries_config(settings: Mapping[str, Mapping[str, Any]]) -> QueriesConfig:
-    """From the table [queries] of a settings file; its tables are of writers, by their names."""
+    """Read the table [queries] of a settings file. Tables inside it, such as [queries.local], are
+    the settings of the writers of that name."""
     table = dict(settings.get("queries", {}))
     options = {name: table.pop(name) for name in WRITERS.names() if name in table}
     chosen = str(table.get("writer", QueriesConfig().writer))
@@ -48,14 +49,14 @@ def queries_config(settings: Mapping[str, Mapping[str, Any]]) -> QueriesConfig:
 
 
 def wants_queries(settings: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether the table [queries] names a writer; `none` is one that writes nothing."""
+    """Whether the table [queries] names a writer other than `none`."""
     return bool(settings.get("queries", {}).get("writer", NONE) != NONE)
 
 
 def make_queries(data: DataSet, config: QueriesConfig, seed: int, cache: Path) -> Path:
-    """Write and choose; the folder in `cache` with `queries.jsonl` and `counts.json`.
+    """Write queries and choose among them, unless that was done with the same inputs.
 
-    What was made from the same inputs is not made again; what was interrupted goes on.
+    Returns the folder in `cache` with `queries.jsonl` and `counts.json`.
     """
     written = _write(data, config, seed, cache)
     own = {normalise(query.text) for query in data.queries().values()}
@@ -79,13 +80,13 @@ def make_queries(data: DataSet, config: QueriesConfig, seed: int, cache: Path) -
 
 
 def copy_queries(folder: Path, out: Path) -> None:
-    """Put the queries of a made folder into a file of the user's."""
+    """Copy the queries of a folder that `make_queries` returned to a file."""
     with write_beside(out) as beside:
         shutil.copyfile(folder / QUERIES, beside)
 
 
 def counts(folder: Path) -> dict[str, float]:
-    """How many queries were written, left out and kept, and documents without any."""
+    """How many queries were written, left out and kept, and how many documents have none."""
     found: dict[str, float] = orjson.loads((folder / COUNTS).read_bytes())
     return found
 
@@ -128,7 +129,7 @@ def _stage(
 
 def _inputs(data: DataSet, kind: WriterKind) -> dict[str, str]:
     splits = ("train", "dev") if kind.trains else ()
-    return {"documents": data.fingerprint} | judged_inputs(data, *splits)
+    return {"documents": data.fingerprint} | judged_inputs(data, *splits) | WRITERS.key(kind)
 
 
 def _finish(folder: Path, kept: Sequence[KeptQueries]) -> None:

@@ -1,4 +1,4 @@
-"""A text as words: what a term is made of, with one spelling for each word.
+"""Splitting a text into words, of which terms are made, with one spelling for each word.
 
 The rules, in order:
 
@@ -138,11 +138,11 @@ def _words(text: str) -> Iterator[Word]:
             yield Word(word, start, match.end())
 
 
-# Which terms the words of a query are: those with the same key, however they are spelled.
+# Looking up the terms that the words of a query stand for: those with the same key (stem).
 
 
 class Lookup:
-    """The spellings of terms by their key."""
+    """Finds the terms that are words of a query, however the query spells them."""
 
     def __init__(self, splitter: Splitter, terms: Iterable[str]) -> None:
         self._splitter = splitter
@@ -153,7 +153,8 @@ class Lookup:
         return [term for key in self._splitter.keys(query) for term in self._terms(key)]
 
     def with_terms(self, terms: Iterable[str]) -> "Lookup":
-        """With more terms in place of those that were added before; nothing is copied."""
+        """Return a lookup that also knows these terms, in place of those that an earlier call
+        added. The original terms are shared, not copied."""
         grown = copy(self)
         grown._more = self._by_key(terms)
         return grown
@@ -168,11 +169,11 @@ class Lookup:
         return found
 
 
-# The words of a collection, to read a misspelt query by.
+# Spelling correction of queries by the words of the collection.
 #
-# A word that no document has, one edit away from a word that some have, is read as that word: as
-# the one that most documents have. An edit is a letter put in, left out or replaced, or two
-# transposed.
+# A query word that no document has is replaced by a word that is one edit away from it; of several,
+# by the one that most documents have. An edit is a letter put in, left out or replaced, or two
+# letters transposed.
 
 FILE = "lexicon.json"
 SHORTEST = 4  # letters of a word that is corrected: a shorter one is near to too many others
@@ -181,7 +182,7 @@ LETTERS = 64  # the commonest of the collection: those that an edit puts in
 
 
 class Lexicon:
-    """How many documents have each word."""
+    """The collection's words with the number of documents that have each."""
 
     def __init__(self, frequencies: Mapping[str, int]) -> None:
         self._frequencies, self._more = frequencies, Counter[str]()
@@ -193,8 +194,8 @@ class Lexicon:
         return word in self._frequencies or word in self._more
 
     def correct(self, query: str, known: Container[str] = ()) -> str:
-        """The query with every word that neither a document nor `known` has read as another one, if
-        one is near."""
+        """Replace every word of the query that neither a document nor `known` has by the nearest
+        word that a document has, if there is one within one edit."""
         read, end = "", 0
         for word in self._splitter.split(query):
             near = self.nearest(word.text)
@@ -204,7 +205,8 @@ class Lexicon:
         return read + query[end:]
 
     def nearest(self, word: str) -> str | None:
-        """The word for one that no document has; stop words only if there is no other."""
+        """The correction of a word that no document has, or None. A stop word is a correction only
+        if no other word is within one edit."""
         if len(word) < SHORTEST or not word.isalpha() or word in self:
             return None
         near = {other for other in edits(word, self._letters) if other in self}
@@ -212,7 +214,8 @@ class Lexicon:
         return max(telling, key=lambda other: (self._frequency(other), other), default=None)
 
     def with_words(self, words: Iterable[str]) -> "Lexicon":
-        """With those of more documents; nothing is copied."""
+        """Return a lexicon that also counts the words of more documents; this one stays as it
+        is."""
         grown = copy(self)
         grown._more = self._more + Counter(words)
         return grown
@@ -224,22 +227,21 @@ class Lexicon:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What `save` wrote; without words, where nothing was written."""
-        path = folder / FILE
-        return cls(orjson.loads(path.read_bytes()) if path.is_file() else {})
+        """Read what `save` wrote."""
+        return cls(orjson.loads((folder / FILE).read_bytes()))
 
     def _frequency(self, word: str) -> int:
         return self._frequencies.get(word, 0) + self._more[word]
 
 
 class Counting:
-    """Counts the words of documents that pass by."""
+    """Counts the words of a stream of documents while somebody else consumes it."""
 
     def __init__(self) -> None:
         self.frequencies: Counter[str] = Counter()
 
     def passing(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The documents, as they come."""
+        """Pass the documents on unchanged, counting the words of each."""
         splitter = Splitter(ALL_WORDS)
         for document in documents:
             words = set(splitter.spellings(document.contents))
@@ -248,7 +250,7 @@ class Counting:
 
 
 def edits(word: str, letters: str) -> Iterator[str]:
-    """Everything one edit away, some of it more than once."""
+    """All strings one edit away from a word; some come more than once."""
     for place in range(len(word) + 1):
         before, after = word[:place], word[place:]
         yield from (before + letter + after for letter in letters)
