@@ -23,9 +23,10 @@ from tsgen.settings import DecodeConfig, FavouriteConfig
 
 # The first terms of favourite permutations.
 #
-# Where only the first terms of a target are learned, the order of the others does not matter. A
-# search for complete sets would take most of its time for them, for instance 26 of 32 steps where
-# 6 terms are learned, so these steps have a small beam of their own, over single-token terms.
+# Where only the first terms of a target are learned, the order of the others does not matter, and a
+# search for complete sets takes most of its time for it. So these first steps have a small beam of
+# their own, over terms of one token: with 48 terms a document, of which 6 are learned, 64 pairs
+# take 2 to 5 s in place of 15 s (tsgen-mini, cranfield, one thread).
 
 
 class Beginning(NamedTuple):
