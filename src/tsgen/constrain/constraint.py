@@ -103,7 +103,7 @@ class Allowed:
 
 
 class Constraint(Protocol):
-    """What a search asks so that every prefix leads to some document."""
+    """The identifiers of a collection, as a search needs them to keep every prefix valid."""
 
     @property
     def alphabet(self) -> Int32:

@@ -337,7 +337,7 @@ class Watcher:
         return tuple(one.term for one in self._tracer.path(places))
 
     def _fallen(self, step: Step, before: Int) -> Fall:
-        """What the document's own terms scored in this step, and against what."""
+        """The score of the document's best hypothesis in this step, and the score it had to beat."""
         best, term, tokens = self._best(step, np.flatnonzero(np.isin(step.live.row, before)))
         score, kept = float(best.score[0]), step.closed.kept
         parent = int(step.live.row[best.origin[0]])
@@ -471,7 +471,7 @@ class SequenceWatcher:
         return None, None
 
     def _rivals(self, step: Step, rows: Int) -> tuple[Hypothesis, ...]:
-        """What stayed of the document's own prefix with other units, best first."""
+        """The best hypotheses that continue the document's prefix with other units."""
         closed = step.closed
         best = rows[np.argsort(-closed.kept.score[rows], kind="stable")][:RIVALS]
         columns: tuple[Int | Float, ...] = (

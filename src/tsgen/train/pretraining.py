@@ -1,8 +1,9 @@
-"""Pre-training: what every collection needs, learned once, from texts alone.
+"""Pre-training a generator on texts alone, so that it can write the terms of any collection.
 
-Queries are made from each document as it is met (see `tsgen.pretrain`), their target is its term
-set. What the model learns is about words and not about documents: which of a query's words identify
-what it is after, and which other words go with them. So it can write the terms of any collection.
+A pseudo-query is made from each document when training meets it (see
+`tsgen.synthetic.pseudo_query`); its target is the document's term set. So the model learns about
+words and not about documents: which words of a query identify the documents that it is about, and
+which other words go with them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,12 +32,16 @@ from tsgen.train.objective import Objective
 from tsgen.training_loop import remove_checkpoint, shard, shown
 
 KIND = "pretrained"
-WEIGHER_QUERIES = 20_000  # from which a weigher learns, if terms are selected by a learned one
-HELD_OUT_SEED = 1  # of the pseudo-queries that validate, so that they are others than the learned
+WEIGHER_QUERIES = (
+    20_000  # pseudo-queries that train a weigher, where the terms are selected by a learned one
+)
+HELD_OUT_SEED = (
+    1  # the seed of the pseudo-queries that validate, which differ from those in training
+)
 
 
 def pretrain_config(tables: Mapping[str, Mapping[str, Any]]) -> PretrainConfig:
-    """From the tables of a settings file: [terms], [pseudo], [model], [train]."""
+    """The settings of the tables [terms], [pseudo], [model] and [train]."""
     return PretrainConfig(
         terms=terms_config(tables),
         pseudo=PseudoQueryConfig.from_mapping(tables.get("pseudo", {}), source="[pseudo]"),
@@ -48,8 +53,18 @@ def pretrain_config(tables: Mapping[str, Mapping[str, Any]]) -> PretrainConfig:
 def pretrain_generator(
     data: DataSet, config: PretrainConfig, out: Path, seed: int = 0, cache: Path | None = None
 ) -> float:
-    """Train on the texts of a data set; `out`/model is the backbone. Returns the best M@10 of its
-    dev queries, or if it has none, of pseudo-queries. Interrupted, it goes on."""
+    """Pre-train on the texts of a data set; returns the best M@10.
+
+    M@10 is that of the dev queries, or of pseudo-queries where the data set has none. The backbone
+    is written to `out`/model. An interrupted run goes on when it is called again.
+
+    Args:
+        data: the documents.
+        config: how to pre-train.
+        out: the folder to write.
+        seed: of all that is drawn.
+        cache: where term sets are kept; None: the usual folder for this data set.
+    """
     splits = ("train", "dev") if config.pseudo.judged else ("dev",)
     inputs = {"documents": data.fingerprint} | judged_inputs(data, *splits)
     inputs |= backbone_version(config.model)
@@ -83,7 +98,7 @@ class _Pretraining:
         remove_checkpoint(folder)
 
     def _sets(self) -> TermSets:
-        """Of every document, in the cache."""
+        """The term sets of all documents, from the cache if they are there."""
         terms = self.config.terms
         texts = PseudoJudged(self.data, self.config.pseudo, WEIGHER_QUERIES, self.seed)
         folder = terms_folder(texts, terms, self.seed, self.cache)
@@ -97,7 +112,7 @@ class _Pretraining:
         return sets
 
     def _judged(self, sets: TermSets) -> list[Pair]:
-        """People's queries, if they are to be learned from."""
+        """The judged training queries, if the settings want some in training."""
         if not (self.config.pseudo.judged and "train" in self.data.splits):
             return []
         return judged_pairs(self.data, "train", sets.document_numbers())
@@ -113,7 +128,7 @@ class _Pretraining:
 
 
 class _Stream:
-    """The loss of each step, on pairs that are made when they are met."""
+    """The loss of each step on pairs that are made when they are met."""
 
     def __init__(
         self, generator: Generator, stream: PseudoPairs, config: TrainConfig, seed: int
@@ -126,7 +141,7 @@ class _Stream:
         self._size, self._seed = config.batch_size, seed
 
     def loss(self, step: int) -> torch.Tensor:
-        """The loss of one step's batch, from (seed, step) alone."""
+        """The loss of one step's batch, which depends on the seed and the step alone."""
         numbers = shard(np.arange(step * self._size, (step + 1) * self._size))
         pairs = [self._stream.pair(int(number)) for number in numbers]
         rng = np.random.default_rng((self._seed, 1, step))
