@@ -27,6 +27,12 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bert(tmp_path_factory.mktemp("bert"))
 
 
+@pytest.fixture(autouse=True)
+def few_frequent_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of twenty short queries' tokens are fewer than are frequent in a real set."""
+    monkeypatch.setattr("tsgen.synthetic.local_writer.FREQUENT", 2)
+
+
 def settings(bert: Path, epochs: int = 120) -> LocalConfig:
     return LocalConfig(
         encoder=str(bert),

@@ -155,7 +155,7 @@ def test_selection_loss_by_hand() -> None:
 
 def test_a_weigher_without_selector_says_so(tiny_bert: Path) -> None:
     with pytest.raises(ConfigError, match="selector=true"):
-        list(make(tiny_bert).asked([Document("0", "egg")]))
+        list(make(tiny_bert).selection_logits([Document("0", "egg")]))
 
 
 def test_saved_and_loaded_weighs_the_same(tiny_bert: Path, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_saved_and_loaded_weighs_the_same(tiny_bert: Path, tmp_path: Path) -> No
     documents = [Document(str(i), text) for i, text in enumerate(TEXTS)]
     loaded = Weigher.load(tmp_path)
     assert list(loaded.weigh(documents)) == list(weigher.weigh(documents))
-    assert list(loaded.asked(documents)) == list(weigher.asked(documents))
+    assert list(loaded.selection_logits(documents)) == list(weigher.selection_logits(documents))
 
 
 def test_packaged_minilm_loads_its_first_layers() -> None:

@@ -1,4 +1,8 @@
-"""What all transformers models have in common behind the `Backbone` protocol."""
+"""What all backbones made of transformers models have in common.
+
+Transformers computes the layers; the tree cache holds their keys and values, and tables of our own
+may take the place of the model's vectors for its output symbols.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +24,11 @@ from tsgen.model.backbone import Backbone
 from tsgen.model.tree_cache import Rows, TreeCache
 from tsgen.model.vocabulary import FreeTable, WordTable, own_table, shared, word_pieces
 
-# What differs between families of models in transformers, in one place.
+# The differences between families of models in transformers.
 #
-# A model is taken apart into what reads the query, the decoder, its embeddings and output layer and
-# the step before that; and decoders that take no positions get each row's own, because one batch
-# holds prefixes of different lengths.
+# A model is taken apart into its query encoder, its decoder, the decoder's embeddings and output
+# layer, and the step before the output layer. One batch holds prefixes of different lengths, so
+# decoders that take one position for the whole batch are given a position for each row.
 
 SUPPORTED = (
     "the T5 family, the BART family (absolute positions), BERT2BERT, or a causal language model "
@@ -34,7 +38,7 @@ SUPPORTED = (
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The pieces of one model."""
+    """A transformers model taken apart."""
 
     encoder: nn.Module  # reads queries; in a decoder-only model the decoder itself
     bridge: Callable[[Tensor], Tensor]  # encoder states → what the decoder reads
@@ -46,7 +50,7 @@ class Parts:
 
 
 def encoder_decoder_parts(model: Any) -> Parts:
-    """The pieces of an encoder-decoder of a known family."""
+    """Take apart an encoder-decoder of a known family."""
     if model.config.model_type == "encoder-decoder":
         return _from_two(model)
     decoder, output = model.get_decoder(), model.get_output_embeddings()
@@ -63,7 +67,7 @@ def encoder_decoder_parts(model: Any) -> Parts:
 
 
 def causal_parts(model: Any) -> Parts:
-    """The pieces of a decoder-only language model."""
+    """Take apart a decoder-only language model."""
     decoder, output, config = model.base_model, model.get_output_embeddings(), model.config
     scale = getattr(config, "logit_scale", 1.0) / getattr(config, "logits_scaling", 1.0)
     return Parts(
@@ -82,14 +86,14 @@ def _same(states: Tensor) -> Tensor:
 
 
 def _bart_bias(model: Any) -> Tensor | None:
-    """BART adds a bias after its output layer."""
+    """The bias that BART adds after its output layer, or the output layer's own."""
     shift: Tensor | None = getattr(model, "final_logits_bias", None)
     bias: Tensor | None = model.get_output_embeddings().bias
     return bias if shift is None else shift[0]
 
 
 def _from_two(model: Any) -> Parts:
-    """BERT2BERT: two models side by side, the second with a language-model head."""
+    """Take apart a BERT2BERT: two models, the second with a language-model head."""
     head = getattr(getattr(model.decoder, "cls", None), "predictions", None)
     if head is None:
         raise unsupported(model.decoder)
@@ -116,7 +120,7 @@ def unsupported(model: Any) -> ConfigError:
 
 
 class RowPositions:
-    """Gives every row its own position in decoders whose positions are absolute.
+    """Gives every row of a batch its own position in decoders with absolute positions.
 
     Such decoders take one position for the whole batch from the cache's length; hooks on their
     position embeddings put `depths` in its place while it is set.
@@ -166,17 +170,15 @@ _hf: Any = import_module("transformers.cache_utils")  # partly typed: taken as u
 
 @dataclass(slots=True)
 class Reading:
-    """A batch of queries: its tree, the rows of the current step, and both as transformers' cache.
-
-    A decoder-only model's prompts are in the tree; what an encoder read is beside it.
-    """
+    """The cache of a batch of queries in a decoder-only model: the tree, which begins with the
+    prompts, the rows of the current step, and both in the form of a cache of transformers."""
 
     tree: TreeCache
     rows: Rows
     states: Any = field(init=False)  # what the decoder is called with
 
     def __post_init__(self) -> None:
-        """Layers are made as the decoder first uses them."""
+        """Make the cache of transformers; its layers are made when the decoder first uses them."""
         self.states = self._own()
 
     def self_mask(self) -> Tensor:
@@ -193,13 +195,13 @@ class Reading:
 
 @dataclass(slots=True)
 class Encoded(Reading):
-    """A batch of queries that an encoder read."""
+    """The cache of a batch of queries in an encoder-decoder: with the encoder's states."""
 
     encoded: Tensor  # [Q, S, d]
     mask: Tensor  # [Q, S] True where there is a token
 
     def __post_init__(self) -> None:
-        """Both halves get their layers as the decoder first uses them."""
+        """Make both caches of transformers, for self-attention and for cross-attention."""
         cross = _hf.Cache(layer_class_to_replicate=lambda: _CrossLayer(self))
         self.states = _hf.EncoderDecoderCache(self._own(), cross)
 
@@ -208,14 +210,14 @@ class Encoded(Reading):
         return self.by_row(self.mask)[:, None, None, :]
 
     def by_row(self, by_query: Tensor) -> Tensor:
-        """The entry of each row's query: a view while there is one query, else a copy."""
+        """[R, …] the entry of each row's query; a view if there is one query, else a copy."""
         if len(by_query) == 1:
             return by_query.expand(len(self.rows.queries), *by_query.shape[1:])
         return by_query.index_select(0, self.rows.queries)
 
 
 class _Layer(_hf.CacheLayerMixin):  # type: ignore[misc]
-    """What both kinds have in common: nothing to allocate, no window, no limit."""
+    """A cache layer of transformers that allocates nothing and has no window or limit."""
 
     is_sliding = False
 
@@ -224,23 +226,23 @@ class _Layer(_hf.CacheLayerMixin):  # type: ignore[misc]
         self._reading = reading
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        """Nothing to do: the tree allocates."""
+        """Do nothing: the tree allocates its own memory."""
 
     def get_seq_length(self) -> int:
-        """Tokens before the current one in the longest row."""
+        """The number of tokens before the current one in the longest row."""
         return self._reading.rows.length - 1
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Keys that a mask has to cover, and where they start."""
+        """The number of keys that a mask has to cover, and where they start."""
         return self.get_seq_length() + query_length, 0
 
     def get_max_length(self) -> int:
-        """No limit."""
+        """Return −1: there is no limit to the length."""
         return -1
 
 
 class _SelfLayer(_Layer):
-    """One decoder layer's view of the tree."""
+    """The self-attention cache of one decoder layer, read from the tree."""
 
     def __init__(self, reading: Reading, number: int) -> None:
         super().__init__(reading)
@@ -254,7 +256,7 @@ class _SelfLayer(_Layer):
 
 
 class _CrossLayer(_Layer):
-    """One decoder layer's keys and values of the queries, chosen by row when they are read."""
+    """The cross-attention cache of one decoder layer, kept once for each query and read by row."""
 
     _reading: Encoded
 
@@ -265,7 +267,7 @@ class _CrossLayer(_Layer):
 
     @property
     def keys(self) -> Tensor:
-        """[R, heads, S, size]."""
+        """[R, heads, S, size] for the query of each row."""
         return self._reading.by_row(self._by_query[0])
 
     @keys.setter
@@ -274,7 +276,7 @@ class _CrossLayer(_Layer):
 
     @property
     def values(self) -> Tensor:
-        """[R, heads, S, size]."""
+        """[R, heads, S, size] for the query of each row."""
         return self._reading.by_row(self._by_query[1])
 
     @values.setter
@@ -282,19 +284,21 @@ class _CrossLayer(_Layer):
         """Ignore the empty value that transformers sets on creation."""
 
 
-# The output symbols of a transformers model: its own pieces, one symbol a term, or free ones.
+# Output symbols: the tokenizer's pieces, one symbol for each term, or codes.
 #
-# Symbols are read (the vectors of what was decoded) and written (the scores of what may come next).
+# A symbol is read (the vector of what was decoded) and written (the score of what may follow).
 
 Vectors = tuple[Tensor, Tensor | None]  # [n, d] of symbols in the output layer, their bias [n]
 
 
 class Symbols(nn.Module):
-    """`subword`: the model's own embeddings and output layer. `word`: two tables over them, since
-    what a model reads and what it writes a piece by need not be the same vectors."""
+    """The input and output vectors of the symbols. With spelling `subword` they are the model's own
+    embeddings and output layer. With `word` they are two tables over these, since the vectors by
+    which a model reads and writes a piece need not be the same."""
 
     def __init__(self, parts: Parts, pieces: Ragged | int | None = None) -> None:
-        """Terms by their `pieces`, or so many free symbols; None: the model's own pieces."""
+        """`pieces` are those of each term, or the number of free symbols; None: the tokenizer's
+        own."""
         super().__init__()
         self._parts = parts
         self.inputs: WordTable | FreeTable | None = None
@@ -353,9 +357,9 @@ WORDS_FILE = "words.safetensors"
 
 
 class HFBackbone(Backbone):
-    """A model of transformers, its tokenizer, and the symbols it writes terms with.
+    """A model of transformers with its tokenizer and output symbols.
 
-    Subclasses say how queries are read and how decoding goes on from there.
+    Subclasses read the queries and run the decoder.
     """
 
     def __init__(self, model: Any, tokenizer: Any, query_tokens: int, parts: Parts) -> None:
@@ -369,7 +373,7 @@ class HFBackbone(Backbone):
         self._write(word_pieces(self.tokenizer, terms))
 
     def write_free_symbols(self, count: int) -> None:
-        """Write so many symbols with vectors of their own, instead of the tokenizer's pieces."""
+        """Write `count` symbols with vectors of their own, instead of the tokenizer's pieces."""
         self._write(count)
 
     @property
@@ -379,7 +383,8 @@ class HFBackbone(Backbone):
 
     @property
     def spelling(self) -> str:
-        """`word` or `subword`."""
+        """`word` if the model writes terms or codes as symbols of their own, `subword` if it writes
+        pieces."""
         return "subword" if self.symbols.outputs is None else "word"
 
     @property
@@ -404,7 +409,8 @@ class HFBackbone(Backbone):
         return other
 
     def save(self, folder: Path) -> None:
-        """Write model and tokenizer as transformers does, and the tables of other symbols."""
+        """Write model and tokenizer as transformers does, with the tables of symbols of their
+        own."""
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         if self.symbols.outputs is not None:
@@ -437,11 +443,11 @@ class HFBackbone(Backbone):
     def _choose_finish(
         self, start: Callable[[], tuple[Any, Tensor, Tensor]], path: Tensor, expected: Tensor
     ) -> None:
-        """Take the step before the output layer that gives the model's own scores.
+        """Choose the step before the output layer that gives the model's own scores.
 
-        A family that is read wrongly would rank wrongly without a sign. So ragged steps along
-        `path` [2] are compared with the model's own forward pass [3, V], and a model that matches
-        no way, or that cannot step at all, is refused.
+        A model taken apart wrongly would rank wrongly without any error. So steps of different
+        depths along `path` [2] are compared with the model's own forward pass [3, V], and a model
+        that agrees with no choice, or that cannot step at all, is refused.
         """
         for finish in self._parts.finishes:
             self._finish = finish

@@ -1,6 +1,6 @@
-"""The CPU default: the first layers of the packaged MiniLM read the query, a small decoder writes.
+"""The backbone `mini`, for CPUs: the first layers of MiniLM read the query, a small decoder writes.
 
-The decoder's own weights start random; its vectors for symbols are MiniLM's (see `vocabulary`).
+The decoder's own weights start random; its vectors of symbols are MiniLM's (see `vocabulary`).
 """
 
 import json
@@ -25,7 +25,7 @@ from tsgen.model.vocabulary import WordTable, shared, table_of, word_pieces
 from tsgen.settings import MINI_FLAT, MiniConfig, ModelConfig
 from tsgen.terms.encoder import empty_encoder, load_encoder, small, whole
 
-# Output vectors that are adapted to the prefix.
+# Adaptive output vectors: the vector of a symbol may depend on the prefix, as in NCI.
 #
 #     scores = h · W(X),   W(X) = W (I + U diag(g(X)) V)ᵀ
 #
@@ -36,7 +36,7 @@ from tsgen.terms.encoder import empty_encoder, load_encoder, small, whole
 
 
 class Adaptive(nn.Module):
-    """The net that reads prefixes, and the map that it adapts."""
+    """The net that reads the prefix, and the low-rank map that it adapts."""
 
     def __init__(self, width: int, rank: int) -> None:
         super().__init__()
@@ -45,7 +45,8 @@ class Adaptive(nn.Module):
         self.down, self.up = nn.Linear(width, rank, bias=False), nn.Linear(rank, width, bias=False)
 
     def forward(self, hidden: Tensor, prefix: Tensor) -> Tensor:
-        """All positions at once: states [Q, T, d] and the vectors that led to them [Q, T, d]."""
+        """Adapt the states [Q, T, d] of all positions at once, with the vectors of the prefix [Q,
+        T, d]."""
         query, key, value = self.look(self.norm(prefix)).chunk(3, dim=-1)
         seen = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
         return self._adapted(hidden, prefix + seen)
@@ -53,7 +54,15 @@ class Adaptive(nn.Module):
     def step(
         self, hidden: Tensor, prefix: Tensor, layer: int, tree: TreeCache, rows: Rows
     ) -> Tensor:
-        """One new token a row: states [R, d], its vector [R, d]; `layer` is free in the tree."""
+        """Adapt the states [R, d] of one step.
+
+        Args:
+            hidden: [R, d] the decoder's state of each row.
+            prefix: [R, d] the vector of each row's newest token.
+            layer: The number under which the tree keeps the net's keys and values.
+            tree: Holds what earlier steps wrote.
+            rows: The rows of this step.
+        """
         query, key, value = self.look(self.norm(prefix)).chunk(3, dim=-1)
         keys, values = tree.write(layer, rows, key[:, None], value[:, None])  # [R, 1, L, d]
         mask = None if rows.mask is None else rows.mask[:, None, None, :]
@@ -66,7 +75,7 @@ class Adaptive(nn.Module):
         return out
 
 
-# A copy path: the decoder points at words of the query, and terms like them score higher.
+# Copying: the decoder points at words of the query, and terms like them score higher.
 #
 #     h' = h + s Σ_j a_j (c_j − c̄),   a_j = σ(q(h) · k(x_j) / √d)
 #
@@ -81,14 +90,14 @@ SCALE = 2.0  # of the gain before training
 
 @dataclass(frozen=True, slots=True)
 class Pointed:
-    """The words of some queries, as what can be pointed at."""
+    """The words of some queries that a state can point at."""
 
     keys: Tensor  # [Q, S, d]
     vectors: Tensor  # [Q, S, d] zero where there is no token
 
 
 class Copy(nn.Module):
-    """Adds the vectors of the query's words that a state points at."""
+    """Adds to a state the vectors of the query's words that it points at."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -96,12 +105,17 @@ class Copy(nn.Module):
         self.scale = nn.Parameter(torch.tensor(SCALE))
 
     def remember(self, encoded: Tensor, vectors: Tensor, mask: Tensor) -> Pointed:
-        """From the encoder's states and the tokens' vectors, both [Q, S, d], and the mask [Q, S]
-        of what is a token, once for all steps."""
+        """Prepare the queries once for all steps.
+
+        Args:
+            encoded: [Q, S, d] the encoder's states.
+            vectors: [Q, S, d] the vectors that the decoder's table has for the tokens.
+            mask: [Q, S] True where there is a token.
+        """
         return Pointed(self.key(encoded), vectors * mask[..., None])
 
     def forward(self, states: Tensor, pointed: Pointed) -> Tensor:
-        """States [Q, T, d] of the decoder's last layer with what they point at."""
+        """Add to the states [Q, T, d] of the decoder's last layer the words that they point at."""
         width = states.shape[-1]
         share = torch.sigmoid(self.ask(states) @ pointed.keys.transpose(1, 2) / width**0.5)
         out: Tensor = states + self.scale * (share @ pointed.vectors)
@@ -110,14 +124,15 @@ class Copy(nn.Module):
 
 # The small backbone's decoder: pre-norm layers, run on whole targets or step by step.
 #
-# A layer's states look at what was written so far: at the states of the tokens before them (a usual
-# decoder, which knows their order), or at vectors that say nothing but which tokens they are. Then
-# all that a state can know of them is their set.
+# A layer attends to the states of earlier tokens, which know the tokens' order. In a set decoder it
+# attends to vectors that say nothing but which tokens they are, so that a state knows no more of
+# them than their set.
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Rows arranged by query in a grid [Q, M]: a query's keys then serve all its rows at once."""
+    """Rows arranged by query in a grid [Q, M], so that attention reads a query's keys once for all
+    its rows."""
 
     place: Tensor  # [R] the cell of each row in the flat grid
     queries: int
@@ -147,7 +162,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the encoder read, as one layer's keys and values, and which of it is not padding."""
+    """The encoder's states as keys and values of one decoder layer, with their mask."""
 
     keys: Tensor  # [Q, heads, S, size]
     values: Tensor  # [Q, heads, S, size]
@@ -173,8 +188,13 @@ class DecoderLayer(nn.Module):
         return Memory(self._split(keys), self._split(values), mask[:, None, None, :])
 
     def forward(self, states: Tensor, memory: Memory, written: Tensor | None = None) -> Tensor:
-        """All positions of the targets at once: states [Q, T, d], causal. They look at one another,
-        or at what was `written` [Q, T, d]."""
+        """Compute all positions of the targets at once, with causal attention.
+
+        Args:
+            states: [Q, T, d] the states of the layer below.
+            memory: What the encoder read.
+            written: [Q, T, d] the vectors that a set decoder attends to instead of the states.
+        """
         query, key, value = self._look(states, written)
         seen = functional.scaled_dot_product_attention(
             self._split(query), self._split(key), self._split(value), is_causal=True
@@ -194,7 +214,7 @@ class DecoderLayer(nn.Module):
         memory: Memory,
         written: Tensor | None = None,
     ) -> Tensor:
-        """One new token a row: states [R, d], and what was `written` [R, d], if they look at it."""
+        """Compute one new token of each row: states [R, d]; `written` [R, d] in a set decoder."""
         query, key, value = (
             part.view(len(states), self.heads, -1) for part in self._look(states, written)
         )
@@ -202,12 +222,13 @@ class DecoderLayer(nn.Module):
         mask = None if rows.mask is None else rows.mask[:, None, None, :]
         seen = functional.scaled_dot_product_attention(query[:, :, None], keys, values, mask)
         states = states + self.self_out(seen.reshape(len(states), -1))
-        asked = groups.spread(self._ask(states))
-        states = states + self.cross_out(groups.collect(self._cross(asked, memory)))
+        grid = groups.spread(self._ask(states))
+        states = states + self.cross_out(groups.collect(self._cross(grid, memory)))
         return states + self._feed_forward(states)
 
     def _look(self, states: Tensor, written: Tensor | None) -> tuple[Tensor, ...]:
-        """The queries of the states, and keys and values of what they look at, all [..., d]."""
+        """The attention queries of the states, and the keys and values that they attend to, [...,
+        d]."""
         if written is None:
             parts: tuple[Tensor, ...] = self.self_in(self.norms[0](states)).chunk(3, dim=-1)
             return parts
@@ -222,7 +243,7 @@ class DecoderLayer(nn.Module):
         return query
 
     def _cross(self, query: Tensor, memory: Memory) -> Tensor:
-        """What the queries [Q, T, d] read from the memory."""
+        """Cross-attention of the attention queries [Q, T, d] over the memory."""
         return self._join(
             functional.scaled_dot_product_attention(
                 self._split(query), memory.keys, memory.values, memory.mask
@@ -251,7 +272,8 @@ PIECES = ("table._offsets", "table._values")  # of the terms, where the spelling
 
 @dataclass(frozen=True, slots=True)
 class MiniCache:
-    """The tree of decoded tokens and what the encoder read, for each decoder layer."""
+    """The cache of a search: the tree of decoded tokens, and what the encoder read for each
+    layer."""
 
     tree: TreeCache
     memories: list[Memory]
@@ -259,7 +281,7 @@ class MiniCache:
 
     @property
     def queries(self) -> int:
-        """The number of queries that were read."""
+        """The number of queries in the cache."""
         return len(self.memories[0].mask)
 
 
@@ -303,7 +325,7 @@ class Mini(Backbone):
         return cls(config, encoder, tokenizer, pieces).eval()
 
     def start_from(self, folder: Path) -> None:
-        """Take over what `save` or `save_small` wrote of a backbone of these sizes but its symbols:
+        """Take over all saved weights of a backbone of the same sizes except its output symbols:
         how it reads queries, and how it decides by them."""
         saved = load_file(folder / WEIGHTS_FILE)
         own = self.state_dict()
@@ -317,7 +339,7 @@ class Mini(Backbone):
 
     @property
     def spelling(self) -> str:
-        """`word` or `subword`."""
+        """`word` if each term is one symbol, `subword` if terms are spelled by pieces."""
         return self.config.spelling
 
     @property
@@ -398,8 +420,11 @@ class Mini(Backbone):
         self._save(folder, self.state_dict())
 
     def save_small(self, folder: Path) -> None:
-        """Write what training changed, in half precision: to be shipped, and loaded with any terms.
-        The encoder's embeddings and its tokenizer are there wherever the encoder is."""
+        """Write what training changed, in half precision and without output symbols.
+
+        The result is small enough to come with the package and is loaded with any terms. The
+        embeddings and the tokenizer are left out because they come with the encoder.
+        """
         weights = {name: value for name, value in self.state_dict().items() if name not in PIECES}
         changed = small(weights, EMBEDDINGS, self.config.encoder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -450,8 +475,8 @@ class Mini(Backbone):
         return memories, self.copy.remember(encoded, self.table.pieces(inputs["input_ids"]), mask)
 
     def _start(self, inputs: Tensor, places: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The first layer's states, and what they look at instead of at one another. A state that
-        is to know the set only starts from the number of terms, the same for all orders."""
+        """The states below the first layer, and the vectors that a set decoder attends to. There a
+        state begins with nothing but the number of terms, which is the same for all orders."""
         if self.config.decoder == "set":
             return self.start + places.expand_as(inputs), inputs
         return inputs + places, None

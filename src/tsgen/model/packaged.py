@@ -22,8 +22,8 @@ NEEDS: dict[str, tuple[str, str | None, str, str]] = {
 
 
 def flan_t5_small() -> tuple[Any, Any]:
-    """flan-T5-small (tuned for titling, so a start only) and its tokenizer, dequantised from the
-    int8 graphs of traceforge-title-model."""
+    """flan-T5-small and its tokenizer, dequantised from the int8 graphs of traceforge-title-model.
+    It was tuned to write titles, so it is a start for training only."""
     folder = package_folder(FLAN_T5) / "data" / "span"
     hf: Any = import_module("transformers")
     config = hf.T5Config(
@@ -65,15 +65,15 @@ PACKAGED: dict[str, Callable[[], tuple[Any, Any]]] = {FLAN_T5: flan_t5_small, SM
 
 
 def untie(config: Any) -> None:
-    """Say in a T5's configuration that its output layer is not its embeddings; then its states are
-    not scaled either. Transformers says of every T5 that it is tied."""
+    """Set a T5's configuration to an output layer of its own, with states that are not scaled
+    before it. Transformers assumes of every T5 that the output layer is the embeddings."""
     config.tie_word_embeddings = config.scale_decoder_outputs = False
 
 
 def package_folder(backbone: str) -> Path:
-    """Where the weights of a packaged backbone are; imports nothing, for the package need not run.
+    """The folder with the weights of a packaged backbone, found without importing the package.
 
-    Without all that the backbone needs, the error has the command that installs it.
+    If anything is missing that the backbone needs, the error has the command that installs it.
     """
     extra, alone, weights, reader = NEEDS[backbone]
     package = find_spec(weights)

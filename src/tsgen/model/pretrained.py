@@ -239,10 +239,12 @@ class DecoderOnly(HFBackbone):
 def load_pretrained(
     name: str | Path, query_tokens: int = 64, terms: Sequence[str] | None = None
 ) -> Seq2Seq | DecoderOnly:
-    """A packaged model, a hub name, or a folder; with `terms`, each is one output symbol.
+    """Load a packaged model, a model of the hub, or a folder; the weights become float32.
 
-    An encoder-decoder becomes a `Seq2Seq`, a BERT a BERT2BERT with fresh cross-attention, a causal
-    language model a `DecoderOnly`. Weights are float32 whatever the file holds.
+    Args:
+        name: The name of the package or on the hub, or a folder.
+        query_tokens: The most tokens of a query that are read.
+        terms: The output symbols, one for each term; None: the tokenizer's pieces.
     """
     with _quietly():
         model, tokenizer = PACKAGED[str(name)]() if str(name) in PACKAGED else _from_hub(name)
@@ -254,7 +256,7 @@ def load_pretrained(
 
 
 def load_saved(folder: Path, query_tokens: int = 64) -> Seq2Seq | DecoderOnly:
-    """What a backbone's `save` wrote."""
+    """Load a folder that a backbone's `save` wrote, with the symbols it had."""
     backbone = load_pretrained(folder.resolve(), query_tokens)
     backbone.restore_words(folder)
     return backbone
@@ -279,7 +281,7 @@ def _from_hub(name: str | Path) -> tuple[Any, Any]:
 
 @contextmanager
 def _explained(name: str | Path) -> Iterator[None]:
-    """Errors that say what can be done."""
+    """Turn errors of loading into a `ConfigError` that says what can be done."""
     if Path(name).is_absolute() and not (Path(name) / "config.json").is_file():
         raise _cannot_load(name, "no config.json in that folder.")
     try:
@@ -306,7 +308,7 @@ def _tied(model: Any) -> bool:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without transformers' progress bars and its remarks on weights that start fresh."""
+    """Silence the progress bars of transformers and its warnings about fresh weights."""
     logging: Any = import_module("transformers.utils.logging")
     level = logging.get_verbosity()
     logging.disable_progress_bar()

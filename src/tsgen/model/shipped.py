@@ -104,5 +104,5 @@ def _version(_: ModelConfig) -> str:
 
 
 BACKBONES.register(
-    Architecture(MINI, _create, load_mini, _require, encoder_tokenizer, version=_version)
+    Architecture(MINI, _create, load_mini, _require, encoder_tokenizer, _version, ready=True)
 )

@@ -1,4 +1,4 @@
-"""Keys and values of every decoded token, kept as a tree so that beams share what they share.
+"""A cache of keys and values in the form of a tree, so that beams share their common prefixes.
 
 A node is one decoded token and owns one slot of every layer's pool. A node's path is the list of
 slots from its root to itself; a step gathers the paths of its rows right-aligned, so the newest
@@ -16,7 +16,7 @@ FIRST_DEPTH = 16
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The new nodes of one step and what each may look at."""
+    """The new nodes of one step, with the path that each attends to."""
 
     nodes: Tensor  # [R] int64
     slots: Tensor  # [R, L] int32 each row's path, right-aligned, its own slot last
@@ -31,7 +31,8 @@ class Rows:
         return self.slots.shape[1]
 
     def ends(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """The nodes that end a path, and their hidden states out of those of all rows [R, d]."""
+        """Select the rows that end a path: their nodes, and their states out of those of all rows
+        [R, d]."""
         if self.last is None:
             return self.nodes, hidden
         return self.nodes[self.last], hidden[self.last]
@@ -56,7 +57,7 @@ class TreeCache:
         return self.prompts(torch.ones(queries, dtype=torch.int64, device=self._paths.device))
 
     def prompts(self, lengths: Tensor) -> Rows:
-        """A path of so many nodes for each query [Q]; the rows are all nodes, path after path."""
+        """A path of `lengths` [Q] nodes for each query; the rows are all nodes, path after path."""
         queries = torch.repeat_interleave(lengths)
         starts = lengths.cumsum(0) - lengths
         depths = torch.arange(len(queries), device=lengths.device) - starts[queries]

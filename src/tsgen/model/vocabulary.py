@@ -1,8 +1,8 @@
-"""How identifiers are spelled, as the table of vectors that the decoder reads and writes.
+"""Tables of vectors for the output symbols, which the decoder reads and writes.
 
-`subword`: the encoder tokenizer's pieces, tied to the encoder's own input embeddings.
-`word`: one symbol a term, its vector composed from the term's pieces through a learned map, so that
-a term never seen in training has one too:  e(t) = W · (1/n) Σ_j g_j E[piece_j].
+`subword`: the pieces of the encoder's tokenizer, with the encoder's own input embeddings.
+`word`: one symbol for each term, with a vector composed of the term's pieces by a learned map, so
+that terms that never occurred in training have vectors, too:  e(t) = W · (1/n) Σ_j g_j E[piece_j].
 Free symbols: codes, each with a vector of its own.
 """
 
@@ -25,7 +25,7 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 def shared(module: Module) -> Module:
-    """The same weights in another module, which may get other parts."""
+    """Copy a module so that both share all weights; parts of the copy may then be replaced."""
     other = copy(module)
     for parts in ("_parameters", "_buffers", "_modules"):
         other.__dict__[parts] = dict(module.__dict__[parts])
@@ -33,8 +33,8 @@ def shared(module: Module) -> Module:
 
 
 def pieces_in_text(tokenizer: Any, terms: Sequence[str]) -> list[list[int]]:
-    """The pieces of each term as inside running text, which may differ from those at its start:
-    byte-level tokenizers write " bread" there and "bread" here."""
+    """The pieces of each term inside running text. At the start of a text they may be others:
+    byte-level tokenizers write "bread" there and " bread" inside."""
 
     def tokenize(texts: Sequence[str]) -> list[list[int]]:
         rows: list[list[int]] = tokenizer(list(texts), add_special_tokens=False)["input_ids"]
@@ -56,7 +56,7 @@ def word_pieces(tokenizer: Any, terms: Sequence[str]) -> Ragged:
 
 
 class SubwordTable(nn.Module):
-    """The encoder's input embeddings used again; holds no weights of its own."""
+    """The encoder's input embeddings as the table of its pieces, without weights of its own."""
 
     def __init__(self, embeddings: nn.Embedding) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class SubwordTable(nn.Module):
         return weight if tokens is None else functional.embedding(tokens, weight)
 
     def pieces(self, tokens: Tensor) -> Tensor:
-        """The vectors [..., d] of the encoder's tokens, less the mean of all."""
+        """The vectors [..., d] of the encoder's tokens minus the mean of all vectors."""
         weight = self._shared[0].weight
         return functional.embedding(tokens, weight) - weight.mean(dim=0)
 
@@ -96,7 +96,7 @@ class FreeTable(nn.Module):
         return self.weight if tokens is None else functional.embedding(tokens, self.weight)
 
     def pieces(self, tokens: Tensor) -> Tensor:
-        """Zeros [..., d]: no symbol is like a word."""
+        """Return zeros [..., d]: no free symbol is similar to a word."""
         return self.weight.new_zeros(*tokens.shape, self.weight.shape[1])
 
 
@@ -138,14 +138,21 @@ class WordTable(nn.Module):
         return self._composed if tokens is None else functional.embedding(tokens, self._composed)
 
     def pieces(self, tokens: Tensor) -> Tensor:
-        """The vectors [..., d] that terms of one piece would have, less the mean of all."""
+        """The vectors [..., d] that terms of one piece would have, minus the mean of all
+        vectors."""
         weight = self._shared[0].weight
         found: Tensor = self.map(functional.embedding(tokens, weight) - weight.mean(dim=0))
         return self.gates[0] * found
 
     def with_symbols(self, kept: Int32, new: Ragged) -> Self:
-        """A table of other symbols over the same weights: symbol i is this table's symbol kept[i]
-        or, where that is −1, the next of `new` by its pieces. What was composed stays composed."""
+        """A table of other symbols over the same weights, which keeps the vectors that were
+        composed.
+
+        Args:
+            kept: [V'] symbol i becomes this table's symbol kept[i] or, where that is −1, the next
+                of `new`.
+            new: The pieces of each new symbol.
+        """
         fresh = np.flatnonzero(kept < 0)
         order = kept.astype(np.int64)
         order[fresh] = self.size + np.arange(len(fresh))
@@ -186,22 +193,19 @@ class WordTable(nn.Module):
 
 
 def own_table(layer: nn.Embedding | nn.Linear, symbols: Ragged | int) -> WordTable | FreeTable:
-    """The table of terms by their pieces, or of so many free symbols."""
+    """Make a table of terms by their pieces, or of a number of free symbols."""
     return FreeTable(layer, symbols) if isinstance(symbols, int) else WordTable(layer, symbols)
 
 
 def table_of(
     embeddings: nn.Embedding, symbols: Ragged | int | None
 ) -> SubwordTable | WordTable | FreeTable:
-    """`own_table`, or the table of the tokenizer's pieces."""
+    """Make a table as `own_table` does, or with None the table of the tokenizer's pieces."""
     return SubwordTable(embeddings) if symbols is None else own_table(embeddings, symbols)
-
-
-# The words that a language model's tokenizer knows as such.
 
 
 @lru_cache(maxsize=2)
 def whole_words(tokenizer: Any) -> frozenset[str]:
-    """Its pieces that are words, without the mark of a word's beginning that some of them have."""
+    """The words that a tokenizer has as single pieces, without the mark that begins a word."""
     pieces = (str(piece).strip("▁Ġ") for piece in tokenizer.get_vocab())
     return frozenset(piece for piece in pieces if piece.isalpha())

@@ -1,1 +1,1 @@
-"""Queries that stand beside the corpus: lexical search, hard negatives, synthetic queries."""
+"""What training and baselines share about queries: pairs, lexical search, hard negatives."""

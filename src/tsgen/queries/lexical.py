@@ -1,4 +1,4 @@
-"""Lexical search: BM25 over stemmed words, as a baseline and as the source of hard negatives.
+"""Lexical search: BM25 over stemmed words, for the baseline, hard negatives and the round trip.
 
 Tokenisation and scores are those of bm25s. The search is our own, because ties must be broken by
 document order and a document that shares no word with the query is no hit.
@@ -52,7 +52,7 @@ class LexicalConfig(StageConfig):
 
 
 class _WordIds(dict[str, int]):
-    """Word → id of its stem, computed once a word; a stop word has the id −1."""
+    """The id of each word's stem, computed once for each word; a stop word has the id −1."""
 
     def __init__(self, config: LexicalConfig) -> None:
         super().__init__()

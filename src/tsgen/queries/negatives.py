@@ -1,4 +1,5 @@
-"""Hard negatives: documents that BM25 ranks high for a query and that do not answer it."""
+"""Hard negatives, documents that BM25 ranks high for a query and that do not answer it, and the
+contrastive training sets that are made with them."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -39,8 +40,15 @@ def hard_negatives(
 def without_answers(
     ranked: Sequence[int], right: Collection[int], count: int, size: int, rng: np.random.Generator
 ) -> list[int]:
-    """The first `count` documents of a ranking that are not right; random others of the `size`
-    there are where it has fewer."""
+    """The first `count` documents of a ranking that are no answers.
+
+    Args:
+        ranked: Documents, best first.
+        right: The documents that answer the query.
+        count: How many documents to return; random others fill up a ranking with too few.
+        size: How many documents there are in all.
+        rng: Draws the random others.
+    """
     row = [document for document in ranked if document not in right][:count]
     while len(row) < count:
         other = int(rng.integers(size))
@@ -49,7 +57,7 @@ def without_answers(
     return row
 
 
-# What contrastive learners train on: pairs with hard negatives, and the batches of every step.
+# Contrastive training sets: pairs with hard negatives, and the batch of every step.
 
 PSEUDO = "title → text and sentence → rest pairs (the data has no training queries)"
 HELD_OUT = 0.05  # share of the training pairs that validate where there is no dev split
@@ -57,34 +65,34 @@ HELD_OUT = 0.05  # share of the training pairs that validate where there is no d
 
 @dataclass(frozen=True)
 class ContrastiveSet:
-    """Pairs, each with its hard negatives, and the documents that answer each query."""
+    """Pairs of a query and a document that answers it, each with hard negatives."""
 
     pairs: Sequence[Pair]
     negatives: NDArray[np.int64]  # [P, M] document positions
 
     @cached_property
     def answers(self) -> dict[str, set[int]]:
-        """All documents paired with the same query text."""
+        """Every query's text with all documents that answer it."""
         return answers_of(self.pairs)
 
     def steps(self, batch_size: int) -> int:
-        """How many batches an epoch has."""
+        """The number of batches in an epoch."""
         return -(-len(self.pairs) // batch_size)
 
     def batch(self, step: int, batch_size: int, seed: int) -> NDArray[np.int64]:
-        """The pairs of a step; each epoch has its own order, by the seed."""
+        """The pairs of a step; the seed gives each epoch an order of its own."""
         epoch, at = divmod(step, self.steps(batch_size))
         order = np.random.default_rng((seed, epoch)).permutation(len(self.pairs))
         return order[at * batch_size : (at + 1) * batch_size]
 
     def documents(self, batch: NDArray[np.int64]) -> NDArray[np.int64]:
-        """[Q + Q · M] the documents of a batch: those that answer, then each pair's negatives."""
+        """[Q + Q · M] the documents of a batch: each pair's answer, then each pair's negatives."""
         right = [self.pairs[i].document for i in batch]
         return np.concatenate([right, self.negatives[batch].ravel()])
 
     def allowed(self, batch: NDArray[np.int64], in_batch: bool) -> NDArray[np.bool_]:
-        """[Q, Q + Q · M] which of a batch's documents stand against which query: its own, or with
-        `in_batch` all but other right ones."""
+        """[Q, Q + Q · M] which documents of a batch compete for each query: its own answer and
+        negatives, or with `in_batch` all except other answers to the same query."""
         rows = np.arange(len(batch))
         owner = np.concatenate([rows, np.repeat(rows, self.negatives.shape[1])])
         own: NDArray[np.bool_] = owner == rows[:, None]
@@ -103,7 +111,16 @@ def training_sets(
     validation_queries: int,
     seed: int,
 ) -> tuple[ContrastiveSet, ContrastiveSet]:
-    """Training pairs with so many BM25 negatives each, and validation pairs with candidates."""
+    """Make the training pairs and the validation pairs of a data set.
+
+    Args:
+        data: Where judgments come from; without any, pairs are made from the texts.
+        documents: The data set's documents, in order.
+        negatives: BM25 negatives of each training pair.
+        candidates: BM25 negatives of each validation pair.
+        validation_queries: The most validation pairs.
+        seed: Decides which pairs validate and what fills up short rankings.
+    """
     pairs, held_out = _pairs(data, documents, seed)
     if not pairs:
         raise DataError(
@@ -119,7 +136,7 @@ def training_sets(
 
 
 def learned_from(data: DataSet) -> str:
-    """What the training pairs are, for whoever watches."""
+    """Describe the training pairs, for the progress display."""
     return "judged pairs" if "train" in data.splits else PSEUDO
 
 
@@ -145,7 +162,7 @@ def _pairs(
 def with_negatives(
     index: LexicalIndex, pairs: Sequence[Pair], count: int, seed: int
 ) -> ContrastiveSet:
-    """The pairs, each with so many documents that BM25 ranks high and that do not answer it."""
+    """Give each pair `count` hard negatives."""
     answers = answers_of(pairs)
     relevant = [answers[pair.query] for pair in pairs]
     found = hard_negatives(index, [pair.query for pair in pairs], relevant, count, seed)
@@ -153,7 +170,7 @@ def with_negatives(
 
 
 def answers_of(pairs: Sequence[Pair]) -> dict[str, set[int]]:
-    """Each query with all documents that answer it."""
+    """Map the text of each query to all documents that answer it."""
     found = defaultdict(set)
     for pair in pairs:
         found[pair.query].add(pair.document)

@@ -1,4 +1,4 @@
-"""What the learners train on: (query, document) pairs, judged by people or made from the texts."""
+"""Pairs of a query and a document that answers it, judged by people or cut out of the texts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ _FIRST_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A query and the position of a document that answers it; `text` replaces the document's own
-    contents where the query was cut out of it."""
+    """A query and the position of a document that answers it. Where the query was cut out of the
+    document, `text` holds the rest of the document's contents."""
 
     query: str
     document: int
@@ -34,7 +34,8 @@ def judged_pairs(data: DataSet, split: str, positions: Mapping[str, int]) -> lis
 
 
 def pseudo_pairs(documents: Sequence[Document], seed: int) -> list[Pair]:
-    """For a corpus without training queries: title → text, and one sentence → the rest."""
+    """Make pairs for a corpus without training queries: each title with its text, and one sentence
+    of each document with the rest of it."""
     rng = np.random.default_rng(seed)
     pairs = []
     for position, document in enumerate(documents):
@@ -48,7 +49,7 @@ def pseudo_pairs(documents: Sequence[Document], seed: int) -> list[Pair]:
     return pairs
 
 
-# A text as sentences and headings.
+# Splitting a text into sentences and headings.
 
 _MARKED_HEADING = re.compile(r"^\s*(?:#+\s+(?P<hash>.+?)|=+\s*(?P<equals>[^=\n]+?)\s*=+)\s*$", re.M)
 _NO_END = "".join(
@@ -72,5 +73,5 @@ def sentences(text: str) -> list[str]:
 
 
 def headings(text: str) -> list[str]:
-    """Headings that are marked as such: `# Markdown` or `== wiki ==`."""
+    """The headings of a text that are marked as `# Markdown` or `== wiki ==`."""
     return [match["hash"] or match["equals"] for match in _MARKED_HEADING.finditer(text)]

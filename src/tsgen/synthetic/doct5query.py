@@ -1,4 +1,4 @@
-"""docT5query: a T5 that learned on MS MARCO to write queries, or any encoder-decoder that did.
+"""The writer `doct5query`: a T5 that learned on MS MARCO to write queries, or a model like it.
 
 Nogueira and Lin, "From doc2query to docTTTTTquery" (2019): the document in, queries by top-k
 sampling out.
@@ -39,7 +39,7 @@ class DocT5Query:
         self._model.to(self._device).eval()
 
     def write(self, documents: Sequence[Document], n: int, seed: int) -> list[list[str]]:
-        """n queries each; the draws depend on the seed and on the batch's first document."""
+        """Write n queries for each document; every batch draws with the same seed."""
         size = self._config.batch_size
         batches = [documents[start : start + size] for start in range(0, len(documents), size)]
         return [queries for batch in batches for queries in self._batch(batch, n, seed)]

@@ -1,4 +1,4 @@
-"""The words of encyclopedias and manuals, and those that people type instead (English)."""
+"""English for pseudo-queries: inflection, and everyday words in place of an encyclopedia's."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def pick(choices: Sequence[T], rng: np.random.Generator) -> T:
-    """One of them, each as likely; several times as fast as `Generator.choice`."""
+    """Draw one of the choices uniformly; several times as fast as `Generator.choice`."""
     return choices[int(rng.random() * len(choices))]
 
 
@@ -26,7 +26,7 @@ def weighted(weights: NDArray[np.float64], count: int, rng: np.random.Generator)
     return [int(place) for place in np.argsort(waits, kind="stable")[:count]]
 
 
-# English endings put on and taken off by rule of thumb, as a careless typist would.
+# Adding and removing English endings by rule of thumb.
 
 _DOUBLED = re.compile(r"([bdgmnprt])\1$")
 _NEEDS_E = re.compile(
@@ -51,7 +51,7 @@ IRREGULAR_PAST = "|".join(word for word in _IRREGULAR if not word.endswith(("s",
 
 
 def base(word: str) -> str:
-    """A word without -s, -ed or -ing: wrote → write, studies → study, moved → move."""
+    """Remove -s, -ed or -ing from a word: wrote → write, studies → study, moved → move."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     for ending in ("ies", "ied"):
@@ -74,7 +74,7 @@ def _verb(stem: str) -> str:
 
 
 def with_ending(word: str, ending: str) -> str:
-    """A word with -s, -ed or -ing put on: city → cities, move → moving."""
+    """Add -s, -ed or -ing to a word: city → cities, move → moving."""
     if ending == "s":
         if word.endswith("y") and not word.endswith(("ay", "ey", "oy", "uy")):
             return word[:-1] + "ies"
@@ -105,5 +105,5 @@ _WORDS = re.compile(rf"\b(?:{'|'.join(sorted(EVERYDAY, key=len, reverse=True))})
 
 
 def everyday(text: str) -> str:
-    """A text with the first such word replaced."""
+    """Replace the first word of a text that has an everyday word for it."""
     return _WORDS.sub(lambda match: EVERYDAY[match[0]], text, count=1)

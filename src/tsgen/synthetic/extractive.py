@@ -1,7 +1,7 @@
-"""Queries cut out of the documents themselves: always there, nothing to train.
+"""The writer `extractive`: queries cut out of the documents themselves, without any model.
 
-A document's title and headings; its lead and its most telling sentences, by the mean tf-idf weight
-of their words; and bags of a few of its heaviest words, as people type who know what they look for.
+A document gives its title and headings; its first sentence and its most specific sentences, by the
+mean tf-idf weight of their words; and bags of a few of its heaviest words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,13 +23,14 @@ HEAVIEST = 12  # words of a document that its bags are drawn from
 
 
 class Extractive:
-    """Titles and headings first, then sentences and bags of words in turn."""
+    """Writes titles and headings first, then sentences and bags of words in turn."""
 
     def __init__(self, splitter: Splitter, weights: TfidfWeights, config: ExtractiveConfig) -> None:
         self._splitter, self._weights, self._config = splitter, weights, config
 
     def write(self, documents: Sequence[Document], n: int, seed: int) -> list[list[str]]:
-        """The first n different ones of each document; only the bags depend on the seed."""
+        """Write n different queries for each document; only the bags of words depend on the
+        seed."""
         weighed = zip(documents, self._weights.weigh(documents), strict=True)
         return [
             list(islice(dict.fromkeys(self._queries(document, weights, seed, n)), n))
@@ -45,7 +46,7 @@ class Extractive:
         yield from filter(None, chain.from_iterable(turns))
 
     def _sentences(self, text: str, weights: dict[str, float]) -> Iterator[str]:
-        """The lead, then the others, the most telling first."""
+        """The first sentence, then the others by falling mean weight of their words."""
         found = [part for part in sentences(text) if self._splitter.spellings(part)]
         lead, *rest = found or [""]
         rest.sort(key=lambda sentence: -self._mean(sentence, weights))  # equal ones in text order
@@ -56,7 +57,8 @@ class Extractive:
         return sum(weights.get(word, 0.0) for word in words) / max(len(words), 1)
 
     def _cut(self, sentence: str, weights: dict[str, float]) -> str:
-        """The stretch of so many words with the largest weight, the first of equals."""
+        """The run of consecutive words with the largest mean weight, as long as the settings
+        allow."""
         words, length = sentence.split(), self._config.words
         starts = range(max(len(words) - length, 0) + 1)
         stretches = (" ".join(words[start : start + length]) for start in starts)
@@ -65,7 +67,7 @@ class Extractive:
     def _bags(
         self, weights: dict[str, float], rng: np.random.Generator, count: int
     ) -> Iterator[str]:
-        """Two or more of the heaviest words, in the order of the text."""
+        """Draw `count` bags of two or more of the heaviest words, in the order of the text."""
         order = {word: place for place, word in enumerate(weights)}
         heaviest = sorted(weights, key=lambda word: (-weights[word], order[word]))
         heaviest = heaviest[:HEAVIEST]

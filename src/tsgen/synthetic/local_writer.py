@@ -1,4 +1,4 @@
-"""A query writer fine-tuned on the corpus's own (document, query) pairs, as the paper does it.
+"""The writer `local`: a model fine-tuned on the collection's own pairs, as in the paper.
 
 The paper tunes docT5query, a T5-base; here any backbone learns: the small `mini-flat`, or an
 encoder-decoder or a causal language model by its name.
@@ -30,8 +30,8 @@ from tsgen.training_loop import TrainingLoop, shard, shown
 #     p(t | t_<i; D) ∝ exp(s(t | t_<i; D) + c · [t ∈ D]),   t ∈ D ∪ F
 #
 # where s are the backbone's scores, c is learned, and F are the most frequent tokens of the
-# training queries. So a query is made of the document's words and of those that queries are made of
-# anyway: a small model that may write any word soon writes about something else.
+# training queries. So a query is made of the document's words and of words that are common in
+# queries: a small model that may write any word soon writes about something else.
 
 IGNORED = -100  # a target that is padding, or that the model cannot write
 BONUS = 2.0  # c, before training
@@ -41,7 +41,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What may be written for a batch of documents."""
+    """The tokens that may be written for a batch of documents."""
 
     symbols: Tensor  # [S] tokens: of any of the documents, or frequent
     copied: Tensor  # [D, S] which are in each document
@@ -49,7 +49,8 @@ class Choices:
 
 
 class CopyingWriter(nn.Module):
-    """A backbone with a bonus for tokens of the document."""
+    """A backbone that reads a document and writes a query, with a bonus for the document's
+    tokens."""
 
     def __init__(self, backbone: Backbone, frequent: Ints, document_tokens: int) -> None:
         super().__init__()
@@ -61,7 +62,7 @@ class CopyingWriter(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device that holds the weights."""
         return self.bonus.device
 
     def choices(self, documents: Sequence[str]) -> Choices:
@@ -75,7 +76,7 @@ class CopyingWriter(nn.Module):
         return Choices(*parts)
 
     def loss(self, documents: Sequence[str], queries: Sequence[Sequence[int]]) -> Tensor:
-        """−log p of the queries' tokens, of those that can be written, on average."""
+        """The mean −log p of the queries' tokens that can be written."""
         choices = self.choices(documents)
         targets, columns = self._targets(queries, choices)
         scores = self.backbone(documents, targets, choices.symbols)  # [D, T, S]
@@ -134,12 +135,12 @@ def _end_token(tokenizer: Any) -> int:
     return int(end)
 
 
-# Drawing queries from a local writer: top-k sampling, the same for a document in any company.
+# Top-k sampling, with the same queries for a document whatever other documents are in the batch.
 
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """Writes n queries a document, all documents of a call at once."""
+    """Writes queries by top-k sampling, for all documents of a call at once."""
 
     writer: CopyingWriter
     tokens: int  # of a query, the most
@@ -148,7 +149,7 @@ class Sampler:
 
     @torch.inference_mode()
     def write(self, documents: Sequence[Document], n: int, seed: int) -> list[list[str]]:
-        """Each document has random numbers of its own, from the seed and its id."""
+        """Write n queries for each document, drawn with random numbers from the seed and its id."""
         texts = [document.contents for document in documents]
         draws = np.stack([_draws(document.id, seed, n, self.tokens) for document in documents])
         rows = self._rows(texts, n, torch.from_numpy(draws).flatten(0, 1))  # D·n rows
@@ -202,17 +203,15 @@ CHARACTERS = 8  # of a text to a token, at the most: what is kept of a document 
 
 
 def train_writer(data: DataSet, config: LocalConfig, seed: int, folder: Path) -> CopyingWriter:
-    """A writer that learned from the training judgments; a call that was interrupted goes on from
-    what `folder` holds."""
+    """Train a writer on the training judgments; `folder` holds what an interrupted call goes on
+    from."""
     documents = [each.contents for each in watched_documents(data)]
     documents = [text[: CHARACTERS * config.document_tokens] for text in documents]
     training, validation = _pairs(data, seed)
     torch.manual_seed(seed)
     backbone = _backbone(config)
     queries = _tokens(backbone, training, config)
-    writer = CopyingWriter(
-        backbone, frequent_tokens(queries, FREQUENT), config.document_tokens
-    )
+    writer = CopyingWriter(backbone, frequent_tokens(queries, FREQUENT), config.document_tokens)
     writer.to("cuda" if torch.cuda.is_available() else "cpu")
     batches = _Batches(writer, documents, training, queries, config.batch_size, seed)
     held_out = _tokens(backbone, validation, config)
@@ -233,7 +232,7 @@ def train_writer(data: DataSet, config: LocalConfig, seed: int, folder: Path) ->
 
 
 class _Batches:
-    """Pairs in batches, another order each epoch, from (seed, step) alone."""
+    """Batches of pairs that depend on (seed, step) alone; every epoch has another order."""
 
     def __init__(
         self,
@@ -257,13 +256,14 @@ class _Batches:
         return self._writer.loss(texts, [self._queries[row] for row in rows])
 
     def mean_probability(self) -> float:
-        """exp of the mean log p of a token: 1 for a writer that knows every query."""
+        """The geometric mean of the probabilities of all tokens; 1 for a writer that knows every
+        query."""
         losses = [self.loss(step).item() for step in range(self.per_epoch)]
         return float(np.exp(-np.mean(losses)))
 
 
 def _pairs(data: DataSet, seed: int) -> tuple[list[Pair], list[Pair]]:
-    """What to learn from, and what to validate with: pairs of dev, or some held out."""
+    """The training pairs, and the pairs that validate: those of dev, or some held out."""
     numbers = {document.id: number for number, document in enumerate(data.documents())}
     pairs = judged_pairs(data, "train", numbers) if "train" in data.splits else []
     if not pairs:
@@ -297,7 +297,7 @@ def _backbone(config: LocalConfig) -> Backbone:
 
 
 def _tokens(backbone: Backbone, pairs: Sequence[Pair], config: LocalConfig) -> list[Any]:
-    """The queries' tokens, with room for the end."""
+    """The tokens of the queries, cut so that there is room for the end token."""
     texts = [pair.query for pair in pairs]
     return tokens_of(backbone.tokenizer, texts, config.query_tokens - 1)
 

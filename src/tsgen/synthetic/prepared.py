@@ -1,4 +1,4 @@
-"""Queries that are a piece of the text, and pronouns that a reader outside it would not know."""
+"""A document split once for many pseudo-queries, and queries that are a piece of its text."""
 
 import re
 from functools import cached_property
@@ -11,7 +11,7 @@ from tsgen.records import Document
 from tsgen.synthetic.english import pick
 from tsgen.terms.words import ENGLISH_STOP_WORDS, Splitter, normalise
 
-# Running text cut to the length of a query.
+# Cutting running text to the length of a query.
 
 _RELATIVE = (
     r"[,;:，；：、]|\s[–—-]\s|\s(?=(?:but|which|who|whose|where|when|while|because|although)\b"
@@ -22,8 +22,8 @@ _EDGES = " \t\"'`“”‘’«».,;:!?。！？…-–—/"
 
 
 def clause(text: str, most: int, least: int = 4) -> str:
-    """The beginning of a text, at most so many words: up to its last end of a clause among them
-    that leaves at least `least`, or else just so many; no stop word of English at its end."""
+    """Cut a text to at most `most` words: after its last clause that ends within them and leaves at
+    least `least` words, or else after `most` words. English stop words at the end are removed."""
     words = text.split()
     if len(words) > most:
         head = " ".join(words[:most])
@@ -35,13 +35,13 @@ def clause(text: str, most: int, least: int = 4) -> str:
 
 
 def first_words(text: str, most: int) -> str:
-    """The first so many words; where some are cut off, no stop word at the end."""
+    """The first `most` words of a text; if any are cut off, stop words at the end go, too."""
     words = text.split()
     return " ".join(words if len(words) <= most else _without_loose_end(words[:most]))
 
 
 def short(text: str, most: int) -> str:
-    """The beginning of a text up to the first end of a clause, at most so many words."""
+    """The first clause of a text, at most `most` words."""
     match = _FIRST_END.search(text)
     return first_words(text[: match.start()] if match else text, most).strip(_EDGES)
 
@@ -53,7 +53,7 @@ def _without_loose_end(words: list[str]) -> list[str]:
     return words[:end]
 
 
-# A document made ready to be asked for: split once, used as often as wanted.
+# A document that is split once, however many queries are made of it.
 
 LEAD_SHARE = 0.4  # how often a sentence is the first, which says what the document is about
 READ = 1500  # characters of a text that keywords come from
@@ -70,7 +70,7 @@ _SPLITTER = Splitter()
 
 
 class Prepared:
-    """A document's title, sentences and content words; each is found when first asked for."""
+    """A document's title, sentences and content words; each is computed when it is first used."""
 
     def __init__(self, document: Document) -> None:
         self.id = document.id
@@ -87,16 +87,16 @@ class Prepared:
 
     @cached_property
     def lead(self) -> str:
-        """The first sentence, without what stands in parentheses."""
+        """The first sentence without its parentheses."""
         return without_parentheses(self.sentences[0]) if self.sentences else ""
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """The different content words of the title and the beginning of the text in order, with
-        how telling each is by its looks and place: nothing of the corpus is needed.
+        """The distinct content words of the title and the beginning of the text, in order, each
+        with a weight that estimates how specific it is without statistics of a corpus.
 
-        Long words and names are rarer than others, but for dates; the title and the first sentence
-        say what the document is about; a word that is repeated is meant.
+        The weight grows with the word's length and frequency; it is higher for names, for words of
+        the title and of the first sentence, and lower for dates.
         """
         lead = "".join(self.sentences[:1])
         places = (self.title, TITLE), (lead, LEAD), (_beginning(self._text), REST)
@@ -109,23 +109,23 @@ class Prepared:
 
     @cached_property
     def rates(self) -> NDArray[np.float64]:
-        """The weights as an array."""
+        """[W] the weights of the content words as an array."""
         return np.fromiter(self.weights.values(), np.float64, len(self.weights))
 
     def some_sentence(self, rng: np.random.Generator) -> str:
-        """The first sentence, more often than others, or any; empty where there is none."""
+        """Draw a sentence, the first one more often than others; empty where there is none."""
         if not self.sentences or rng.random() < LEAD_SHARE:
             return self.lead
         return without_parentheses(pick(self.sentences, rng))
 
 
 def content_words(text: str) -> list[str]:
-    """A text's words in order, in their one spelling, without the stop words of English."""
+    """The normalised words of a text in order, without English stop words."""
     return _SPLITTER.spellings(text)
 
 
 def without_parentheses(text: str) -> str:
-    """A text without what stands in parentheses or brackets."""
+    """Remove parentheses and brackets, with their contents, from a text."""
     if "(" in text or "[" in text:
         while (shorter := _PARENTHESES.sub(_gap, text)) != text:  # from the innermost outwards
             text = shorter
@@ -137,7 +137,7 @@ def _gap(match: re.Match[str]) -> str:
 
 
 def _beginning(text: str) -> str:
-    """The first `READ` characters, and no half word."""
+    """The first `READ` characters of a text without a half word at the end."""
     return text if len(text) <= READ else " ".join(text[:READ].split()[:-1])
 
 
@@ -163,15 +163,15 @@ _SORT = re.compile(rf"(?:The|This) [a-z]+ (?=(?:{_VERB})\b)")
 
 
 def sentence(document: Prepared, rng: np.random.Generator) -> str:
-    """A sentence of the text, at most 14 words up to the end of a clause; an English pronoun it
-    begins with becomes the title, or goes."""
+    """A sentence of the text, cut to at most 14 words at the end of a clause. An English pronoun at
+    its beginning is replaced by the title or removed."""
     found = document.some_sentence(rng)
     return clause(with_subject(found, document.name if rng.random() < 0.6 else ""), WORDS)
 
 
 def with_subject(text: str, name: str) -> str:
-    """A sentence with the pronoun it begins with replaced: `It is hot` → `Mercury is hot`; with an
-    empty name it goes. So does `The planet` before a verb. `His father` becomes `Mercury father`,
-    as people type."""
+    """Replace the pronoun at the beginning of a sentence: `It is hot` → `Mercury is hot`; an empty
+    name removes it. The same happens to `The planet` before a verb, and `His father` becomes
+    `Mercury father`, as people type it."""
     match = _PRONOUN.match(text) or _OWNER.match(text) or _SORT.match(text)
     return f"{name} {text[match.end() :]}".strip() if match else text

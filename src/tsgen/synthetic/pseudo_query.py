@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tsgen.corpus.dataset import DataSet, Derived
+from tsgen.corpus.dataset import DataSet, DerivedDataSet
 from tsgen.errors import ConfigError, DataError
 from tsgen.queries.pairs import Pair
 from tsgen.records import Document, Judgments, Query
@@ -20,7 +20,7 @@ from tsgen.synthetic.prepared import Prepared, clause, content_words, sentence
 from tsgen.synthetic.questions import aspect, question
 from tsgen.terms.words import ENGLISH_STOP_WORDS
 
-# Carelessness: what a hurried person does to a query.
+# Noise: what a hurried person does to a query.
 
 SHORTEST = 4  # letters of a word that is changed
 ADDED = """actually always based best big called common country different end ever example famous
@@ -38,7 +38,7 @@ NEIGHBOURS = {
 
 
 def with_noise(text: str, rng: np.random.Generator, config: NoiseConfig) -> str:
-    """A query with each kind of noise put on with its probability; never empty."""
+    """Apply each kind of noise to a query with its probability; the result is never empty."""
     chances = rng.random(6)
     if chances[0] < config.everyday:
         text = everyday(text)
@@ -56,8 +56,8 @@ def with_noise(text: str, rng: np.random.Generator, config: NoiseConfig) -> str:
 
 
 def misspell(word: str, rng: np.random.Generator) -> str:
-    """A word with one edit: two letters transposed, or one dropped, doubled or replaced, by its
-    neighbour on the keyboard or by any."""
+    """Make one edit in a word: transpose two letters, or drop, double or replace one; it is
+    replaced by its neighbour on the keyboard or by any letter."""
     place = int(rng.random() * len(word))
     before, letter, after = word[:place], word[place], word[place + 1 :]
     kind = int(rng.random() * 5)
@@ -72,7 +72,7 @@ def misspell(word: str, rng: np.random.Generator) -> str:
 
 
 def inflect(word: str, rng: np.random.Generator) -> str:
-    """A word without its ending, or with another put on; a name stays."""
+    """Remove a word's ending, or add one where it has none; a capitalised word stays as it is."""
     if not word.islower():
         return word
     bare = base(word)
@@ -80,7 +80,7 @@ def inflect(word: str, rng: np.random.Generator) -> str:
 
 
 def add_word(words: list[str], rng: np.random.Generator) -> None:
-    """Put in one of the words that people add to any query: first, second or last."""
+    """Insert one of the words that people add to any query as the first, second or last word."""
     words.insert(pick((0, 1, len(words), len(words)), rng), pick(ADDED, rng))
 
 
@@ -96,15 +96,15 @@ def _is_changeable(word: str) -> bool:
     return len(word) >= SHORTEST and word.isalpha() and word.lower() not in ENGLISH_STOP_WORDS
 
 
-# Queries that are a bag of words.
+# Queries that are a few keywords.
 
 FEWEST, MOST = 2, 6
 SHUFFLED = 0.3
 
 
 def keywords(document: Prepared, rng: np.random.Generator) -> str:
-    """Two to six of the document's content words, the telling ones likelier; in the order of the
-    text or, at times, in any."""
+    """Two to six of the document's content words, drawn by their rates; in the order of the text
+    or, for a share of `SHUFFLED`, in another order."""
     size = FEWEST + int(rng.random() * (MOST - FEWEST + 1))
     places = weighted(document.rates, size, rng)
     if rng.random() >= SHUFFLED:
@@ -121,7 +121,7 @@ LEAD_WORDS = 12  # of the first sentence that may be added
 
 def title(document: Prepared, rng: np.random.Generator) -> str:
     """The title, with or without its qualifier: `mercury`, `mercury planet`; often with one or two
-    telling words of the first sentence after it, or before."""
+    content words of the first sentence after or before it."""
     qualifier = document.qualifier if rng.random() < 0.5 else ""
     name = f"{document.name} {qualifier}".strip()
     if rng.random() < BARE:
@@ -172,18 +172,18 @@ def _kind(config: PseudoQueryConfig, rng: np.random.Generator) -> str:
 
 
 def _fallback(document: Prepared) -> str:
-    """The title, the first words, or where a document has neither, its id."""
+    """The title, or the first words, or the id of a document that has neither."""
     return document.title or clause(" ".join(document.sentences[:1]), 8) or document.id
 
 
-# A random order of so many things without a list of them.
+# A random permutation of many numbers without a list of them.
 
 ROUNDS = 4
 _MASK = (1 << 64) - 1
 
 
 def shuffled(place: int, size: int, key: int) -> int:
-    """The place that `place` has in the random order with this key: a permutation of 0 … size − 1.
+    """The number that a random permutation of 0 … size − 1, chosen by the key, has at `place`.
 
     A Feistel network permutes the numbers of an even count of bits; a result that is too large is
     permuted again until it is not, which takes less than four rounds of it on average.
@@ -212,24 +212,24 @@ def mixed(*numbers: int) -> int:
 
 
 def _mix(number: int) -> int:
-    """SplitMix64's output function: every bit of the number tells in every bit of the result."""
+    """The output function of SplitMix64: every bit of the input changes every bit of the result."""
     number = (number + 0x9E3779B97F4A7C15) & _MASK
     number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 & _MASK
     number = (number ^ number >> 27) * 0x94D049BB133111EB & _MASK
     return number ^ number >> 31
 
 
-# A stream of (pseudo-query, document) pairs without end that is never held in memory.
+# An endless stream of pairs of a pseudo-query and its document, of which none is held in memory.
 
 DOCUMENTS, EXTRA = 0, 1  # their random orders differ
 
 
 class PseudoPairs:
-    """Pair number 0, 1, …: each is made when asked for, from the seed and its number alone.
+    """Pairs numbered 0, 1, …, each made on demand from the seed and its number alone.
 
-    The documents come in a new random order each epoch, each with another query. With `extra` pairs
-    (real or synthetic queries), every so many pairs one of them is dealt in, so that they are
-    `share` of the stream; they have their own epochs.
+    In every epoch the documents come in a new random order, each with another query. Pairs in
+    `extra` (with real or synthetic queries) are mixed in at regular intervals, so that they make up
+    `share` of the stream; they have epochs of their own.
     """
 
     def __init__(
@@ -248,11 +248,11 @@ class PseudoPairs:
         self._extra, self._share = extra, share if extra else 0.0
 
     def __len__(self) -> int:
-        """How many pairs it takes to meet every document once."""
+        """The length of an epoch: how many pairs have every document once."""
         return math.ceil(len(self._documents) / (1 - self._share))
 
     def pair(self, number: int) -> Pair:
-        """Pair `number` of the stream, whatever was asked for before."""
+        """Make the pair with this number, which depends on no pair before it."""
         extra_before = int(number * self._share)
         if int((number + 1) * self._share) > extra_before:
             return self._extra[self._place(extra_before, len(self._extra), EXTRA)]
@@ -268,8 +268,9 @@ class PseudoPairs:
 TRAIN = "train"
 
 
-class PseudoJudged(Derived):
-    """The documents of a data set, and so many pseudo-queries as judgments of its one split."""
+class PseudoJudged(DerivedDataSet):
+    """A data set with pseudo-queries in the place of people's, judged in its one split `train`:
+    what learns from judgments can then learn from texts alone."""
 
     def __init__(self, data: DataSet, config: PseudoQueryConfig, queries: int, seed: int) -> None:
         super().__init__(data)
@@ -277,16 +278,16 @@ class PseudoJudged(Derived):
 
     @property
     def name(self) -> str:
-        """That of the documents, and what was made of them."""
+        """The name of the documents' data set with `-pseudo`."""
         return f"{self._data.name}-pseudo"
 
     @property
     def splits(self) -> list[str]:
-        """One."""
+        """The one split, `train`."""
         return [TRAIN]
 
     def queries(self) -> Mapping[str, Query]:
-        """The pseudo-queries by their numbers."""
+        """The pseudo-queries; a query's id is its number."""
         return {str(n): Query(str(n), pair.query) for n, (pair, _) in enumerate(self._pairs)}
 
     def judgments(self, split: str) -> Judgments:

@@ -1,4 +1,4 @@
-"""Queries that ask for what a sentence says, its answer left out (English)."""
+"""Questions for pseudo-queries, made from English sentences by patterns, without a parser."""
 
 import re
 from typing import NamedTuple
@@ -8,9 +8,10 @@ import numpy as np
 from tsgen.synthetic.english import IRREGULAR_PAST, PAST_OF_PARTICIPLE, base, pick, weighted
 from tsgen.synthetic.prepared import Prepared, content_words, first_words, short, with_subject
 
-# English sentences and the questions they answer: patterns, no parser.
+# Questions that a sentence of the document answers.
 #
-# A template's fields are the groups of the pattern, cut short, and what `question` adds to them.
+# The fields of a template are the groups of its pattern, cut short, and what `_Fields` derives from
+# them.
 
 _AUXILIARY = "is|are|was|were|can|could|will|must|should|may|has been|have been"
 _BE = "(?P<be>is|was|are|were)"
@@ -28,7 +29,7 @@ _NUMBER = r"(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twe
 
 
 class Pattern(NamedTuple):
-    """A form of sentence, and templates of questions for it."""
+    """A regular expression for a form of sentence, with templates of questions that it answers."""
 
     form: re.Pattern[str]
     templates: tuple[str, ...]
@@ -137,10 +138,10 @@ PATTERNS = tuple(
 )
 
 
-# Queries for what is usually asked about a thing of its sort (English).
+# Questions that people usually ask about a thing of the same sort (a person, a place, a work, …).
 #
-# Many of their words are not in the text: that is how people ask. What sort of thing a document is
-# about is read from its first sentence: `… is an American film director` is a person.
+# Many of their words do not occur in the text, as in real queries. The sort of thing that the text
+# is about is read from its first sentence: `… is an American film director` is a person.
 
 _SORTS = {
     "person": """actor actress singer rapper musician songwriter composer politician statesman
@@ -203,14 +204,16 @@ _X = re.compile(r"\bX\b")
 
 
 def aspect(document: Prepared, rng: np.random.Generator) -> str:
-    """What is asked about such a thing, with the title's name in it; empty without a title."""
+    """A question about things of the document's sort with its title in it; empty without a
+    title."""
     if not document.name:
         return ""
     return _X.sub(lambda _: document.name, pick(_TEMPLATES[sort_of(document)], rng))
 
 
 def sort_of(document: Prepared) -> str:
-    """`person`, `place`, `work`, `group`, `event`, `living` or else `thing`."""
+    """The sort of thing that a document is about: `person`, `place`, `work`, `group`, `event`,
+    `living` or else `thing`."""
     match = _CLASS.search(document.lead)
     for word in reversed(_WORD.findall(match[1]) if match else []):
         if sort := _SORT_OF.get(word) or _SORT_OF.get(word.removesuffix("s")):
@@ -225,8 +228,8 @@ _QUESTION_WORDS = ("what", "who", "which", "where", "when", "how", "is", "does",
 
 
 def question(document: Prepared, rng: np.random.Generator) -> str:
-    """A question that a sentence answers, by one of the patterns it has the form of; otherwise a
-    question word and some of its content words."""
+    """A question that a sentence of the document answers, by a pattern that the sentence matches.
+    If it matches none, a question word with some of the sentence's content words."""
     sentence = with_subject(document.some_sentence(rng), document.name or "it")
     if not sentence:
         return ""
@@ -245,7 +248,7 @@ def _by_pattern(document: Prepared, sentence: str, rng: np.random.Generator) -> 
 
 
 class _Fields(dict[str, str]):
-    """A template's fields: a pattern's groups, cut short, and what follows from them."""
+    """The fields of a template: the groups of a pattern, cut short, and what follows from them."""
 
     def __init__(self, document: Prepared, match: re.Match[str], room: int) -> None:
         super().__init__()
@@ -258,7 +261,7 @@ class _Fields(dict[str, str]):
         return str(getattr(self, f"_{key}")())
 
     def _short(self, key: str, text: str) -> str:
-        """A group cut short; the subject by its name, where it is a longer form of it."""
+        """Cut a group short; a subject that is a longer form of the title becomes the title."""
         name = self._document.name
         named = key == "x" and name and name.split()[-1] in text.split()
         return name if named else short(text, self._room)
@@ -282,13 +285,13 @@ class _Fields(dict[str, str]):
         return PAST_OF_PARTICIPLE.get(self._match["v"], self._match["v"])
 
     def _last(self) -> str:
-        """The noun of a phrase, most likely: its last word before a preposition."""
+        """The likely head noun of a phrase: its last word before a preposition."""
         words = re.split(r" (?:of|in|by|for|from|at|on|to|with|who|that)\b", self["y"])[0].split()
         return words[-1] if words else "thing"
 
 
 def _tells(asked: str, document: Prepared) -> bool:
-    """Whether there is a question, with enough words to find the document by."""
+    """Whether a question names the document or has enough content words to find it."""
     named = bool(document.name) and document.name in asked
     return named or len(content_words(asked)) >= TELLING
 

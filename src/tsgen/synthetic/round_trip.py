@@ -1,4 +1,5 @@
-"""Which of the written queries are worth learning from: no duplicates, and found again."""
+"""Choosing among written queries: without duplicates, and with those alone that find their
+document."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -30,7 +31,7 @@ Bools = NDArray[np.bool_]
 
 
 class Finder(Protocol):
-    """A retriever, asked whether it finds given documents."""
+    """A retriever that says whether queries find given documents."""
 
     def finds(self, queries: Sequence[str], documents: Sequence[int], k: int) -> Bools:
         """[Q] whether each query's document, given by its position, is among its first k."""
@@ -38,7 +39,7 @@ class Finder(Protocol):
 
 
 class LexicalFinder:
-    """BM25."""
+    """BM25 as the retriever of the round trip."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._index = LexicalIndex.build(texts)
@@ -52,14 +53,14 @@ class LexicalFinder:
 
 
 class VectorReader:
-    """Reads texts into vectors: MiniLM's states, their mean, length 1."""
+    """Turns texts into vectors of length 1: the mean of MiniLM's states."""
 
     def __init__(self) -> None:
         self._encoder, self._tokenizer = load_encoder(MINILM)
         self._encoder.eval()
 
     def vectors(self, texts: Sequence[str], what: str = "") -> NDArray[np.float32]:
-        """[T, d], read in batches of texts of about one length; `what` is shown to who watches."""
+        """[T, d] the vectors of texts. `what` is shown as progress, if it is given."""
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         vectors = np.zeros((len(texts), self._encoder.config.hidden_size), np.float32)
         for start in range(0, len(order), BATCH):
@@ -81,7 +82,8 @@ class VectorReader:
 
 
 class DenseFinder:
-    """Cosine of mean-pooled vectors; they are kept in `folder` for a call that goes on later."""
+    """The cosine of MiniLM's vectors as the retriever of the round trip. The documents' vectors are
+    kept in `folder` for a call that goes on later."""
 
     def __init__(self, texts: Iterable[str], folder: Path) -> None:
         self._reader, path = VectorReader(), folder / VECTORS
@@ -93,7 +95,7 @@ class DenseFinder:
         self._documents = np.load(path, allow_pickle=False)  # [D, d]
 
     def finds(self, queries: Sequence[str], documents: Sequence[int], k: int) -> Bools:
-        """[Q] whether fewer than k documents are nearer to the query than its own."""
+        """[Q] whether fewer than k documents are nearer to each query than its own document."""
         scores = self._scores(queries)
         own = scores[np.arange(len(queries)), np.asarray(documents, np.int64)]
         nearer: Bools = (scores > own[:, None]).sum(axis=1) < k
@@ -125,17 +127,20 @@ _words = re.compile(r"\w+").findall
 
 @dataclass(frozen=True, slots=True)
 class KeptQueries:
-    """A document's queries that stayed, and how many of those written did not."""
+    """The queries of a document that are kept, and how many of the written ones are not."""
 
     document: str
     queries: Sequence[str]
     written: int
-    duplicates: int  # the same words as another query, of this document, of one before, of the set
-    filtered: int  # their document was not found with them
+    duplicates: (
+        int  # queries with the words of another one, here or elsewhere
+    )
+    filtered: int  # queries that did not find the document
 
 
 def normalise(text: str) -> str:
-    """What makes two queries the same: their words, whatever the case and punctuation."""
+    """The words of a query in lower case without punctuation: equal for queries that are the
+    same."""
     return " ".join(_words(text.casefold()))
 
 
@@ -146,8 +151,15 @@ def choose(
     finder: Finder | None,
     k: int,
 ) -> list[KeptQueries]:
-    """What stays of each (document id, queries); `first` is the first document's position, `own`
-    the normalised queries of the data set itself."""
+    """Choose the queries of some documents.
+
+    Args:
+        rows: The id and the written queries of each document.
+        first: The position of the first of these documents in the collection.
+        own: The normalised queries of the data set itself, which are left out.
+        finder: The retriever of the round trip; None keeps all queries.
+        k: A query must find its document among this many.
+    """
     fresh = [_distinct(queries, own) for _, queries in rows]
     flat = [(query, first + i) for i, queries in enumerate(fresh) for query in queries]
     found = _found(flat, finder, k)
@@ -160,7 +172,7 @@ def choose(
 
 
 def once(rows: Iterable[KeptQueries]) -> Iterator[KeptQueries]:
-    """Each query with the first document that it was kept for."""
+    """Keep a query for the first document that has it, and drop it from all later ones."""
     seen: set[str] = set()
     for row in rows:
         stay = _distinct(row.queries, seen)
@@ -170,7 +182,7 @@ def once(rows: Iterable[KeptQueries]) -> Iterator[KeptQueries]:
 
 
 def _distinct(queries: Iterable[str], known: Set[str]) -> list[str]:
-    """The first query of each normal form; those of no words or of a known form are left out."""
+    """The first query of each normal form, without queries of no words or of a known form."""
     forms: dict[str, str] = {}
     for query in queries:
         forms.setdefault(normalise(query), query)

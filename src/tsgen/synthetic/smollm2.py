@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct as a writer: few-shot, through llama.cpp, with weights that pip brings."""
+"""The writer `smollm2`: SmolLM2-135M-Instruct with a few-shot prompt, through llama.cpp."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ class Example(StageConfig):
 
 
 class Prompt(StageConfig):
-    """How a chat model is asked for queries."""
+    """A few-shot prompt that makes a chat model write queries."""
 
     task: str
     examples: list[Example] = Field(min_length=1)
@@ -50,7 +50,7 @@ class Prompt(StageConfig):
 
     @classmethod
     def read(cls, name: str) -> Self:
-        """A packaged prompt by its name, or a file by its path."""
+        """Read a packaged prompt by its name, or a file by its path."""
         folder = Path(str(files("tsgen.synthetic.prompts")))
         known = {path.stem: path for path in folder.glob("*.toml")}
         path = known.get(name, Path(name))
@@ -67,7 +67,7 @@ class Prompt(StageConfig):
         return prompt
 
     def shots(self) -> str:
-        """The task and the examples as a chat, the same before every document."""
+        """The beginning of the chat, the same for every document: the task and the examples."""
         turns = "".join(
             _user(example.title, example.text) + f"{example.query}{END}\n"
             for example in self.examples
@@ -108,7 +108,7 @@ def _prompt(value: Any) -> Any:
 
 
 class SmolLM2Config(StageConfig):
-    """How SmolLM2 is asked, and how its words are drawn."""
+    """The prompt of SmolLM2, and how its words are drawn."""
 
     prompt: Annotated[Prompt, BeforeValidator(_prompt)] = Prompt.read("passages")
     """`passages`, `manual` (of programming libraries), or a TOML file."""
@@ -118,11 +118,11 @@ class SmolLM2Config(StageConfig):
 
 
 class SmolLM2:
-    """Asks for one query at a time, of one server.
+    """Writes one query at a time through a llama.cpp server.
 
-    The server goes on from the longest beginning that it has read already, and where that ends
-    changes the last digits of the scores. So it is asked for the examples alone before every
-    document: what was asked before has no say in what it writes.
+    The server reuses the longest prefix that it has read already, and where that prefix ends
+    changes the last digits of the scores. So the examples alone are sent before every document:
+    then what it writes does not depend on earlier documents.
     """
 
     def __init__(self, config: SmolLM2Config) -> None:
@@ -131,7 +131,8 @@ class SmolLM2:
         self._ask(self._prompt.shots(), 0, tokens=1)  # read at once, from now on from memory
 
     def write(self, documents: Sequence[Document], n: int, seed: int) -> list[list[str]]:
-        """At most n queries each: those that are complete and look like a query."""
+        """Write at most n queries for each document: those that are complete and look like a
+        query."""
         return [list(self._write(document, n, seed)) for document in documents]
 
     def _write(self, document: Document, n: int, seed: int) -> Iterator[str]:
@@ -161,7 +162,7 @@ class SmolLM2:
 
 
 def clean(text: str) -> str:
-    """A query as a person types it: one sentence, no code, no full stop; or nothing."""
+    """Strip a query's final punctuation; empty for code, several sentences or a single word."""
     text = " ".join(text.split()).rstrip(".?!\"' ").lstrip("\"' ")
     sentences = re.search(r"[.?!;:] ", text)
     return "" if _CODE.search(text) or sentences or len(text.split()) < 2 else text

@@ -1,4 +1,4 @@
-"""Writers of queries by name. Each kind is one file."""
+"""The registry of query writers, and what a writer must offer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tsgen.registry import Registry
 
 
 class Writer(Protocol):
-    """Something that reads documents and writes what people might ask to find them."""
+    """Reads documents and writes queries that people might find them with."""
 
     def write(self, documents: Sequence[Document], n: int, seed: int) -> list[list[str]]:
         """At most `n` queries for each document, in order; equal calls give equal queries."""
@@ -21,7 +21,7 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WriterKind:
-    """How to get a writer of one kind.
+    """How to get a query writer of one kind.
 
     `build(data, config, seed, folder)` may read the corpus, may train, and may keep in `folder`
     what should survive an interruption.
@@ -30,7 +30,7 @@ class WriterKind:
     name: str
     config: type[StageConfig]
     build: Callable[[DataSet, Any, int, Path], Writer]
-    trains: bool = False  # on the training judgments, so that its queries depend on them
+    trains: bool = False  # uses the training judgments, so that its queries depend on them
 
 
 WRITERS: Registry[WriterKind] = Registry(

@@ -1,4 +1,4 @@
-"""The BERT-like encoder of the weigher and the small backbones: the packaged MiniLM, or any."""
+"""Loading the BERT-like encoder of the weigher and of `mini`: the packaged MiniLM or another."""
 
 import hashlib
 from collections.abc import Mapping
@@ -74,7 +74,14 @@ def empty_encoder(folder: Path) -> tuple[Any, Any]:
 
 
 def small(weights: Mapping[str, Tensor], embeddings: str, encoder: str) -> dict[str, Tensor]:
-    """What training changed. `embeddings` is what the encoder's are called among the weights."""
+    """Leave out of a model's weights what comes with its encoder, and halve the precision of the
+    rest.
+
+    Args:
+        weights: The model's weights by name.
+        embeddings: The name that the encoder's embeddings have among them.
+        encoder: Which encoder the model was made from.
+    """
     original, _ = load_encoder(encoder)
     if not torch.equal(weights[embeddings], original.get_input_embeddings().weight):
         raise ConfigError(
@@ -86,6 +93,6 @@ def small(weights: Mapping[str, Tensor], embeddings: str, encoder: str) -> dict[
 
 
 def whole(weights: Mapping[str, Tensor], embeddings: str, encoder: Any) -> dict[str, Tensor]:
-    """The reverse, with the embeddings of a loaded encoder."""
+    """Undo `small`: full precision, with the embeddings of a loaded encoder."""
     full = {name: value.float() for name, value in weights.items()}
     return full | {embeddings: encoder.get_input_embeddings().weight.detach()}

@@ -1,13 +1,7 @@
-"""How many terms a document needs, by what queries ask for.
+"""The selection of T(D): from the weights of words to N terms that identify each document.
 
-A page is asked for by its name, which is among its first terms; a passage is asked for its details.
-With c(N) the mean share of a training query's words among the N heaviest terms of its document,
-N goes on to the next of 12, 16, 24, 32, 48 as long as that pays:
-
-    ln c(N') − ln c(N) ≥ g (ln N' − ln N),
-
-a tenth more terms answering at least g tenths more of the words. Without training queries nobody
-knows what will be asked for, and N is the largest.
+The file has four parts in the order of the work: ranking each document's terms by weight; hashes of
+sets of terms; giving every document a set that no other has; and choosing N.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +18,7 @@ from tsgen.queries.pairs import Pair, judged_pairs
 from tsgen.terms.weights import RESERVED, Weighed
 from tsgen.terms.words import Splitter
 
-# From weighed words to candidates: each document's distinct terms, heaviest first.
+# Ranking: from the weights of words to each document's distinct terms, heaviest first.
 #
 # A term is a group of words with one key (their stem). In a document it weighs as much as its
 # heaviest word there. It has one spelling for the whole corpus: the word of its group with the
@@ -35,7 +29,8 @@ FIXED_POINT = 2.0**16  # sums of whole numbers below 2^53 are exact in any order
 
 @dataclass(frozen=True, slots=True)
 class RankedTerms:
-    """Row d holds the terms of document d: the heaviest first, ties in ascending order of key."""
+    """All terms that each document has; row d holds those of document d, the heaviest first, ties
+    in ascending order of key."""
 
     document_ids: list[str]
     offsets: NDArray[np.int64]  # [D + 1]
@@ -45,7 +40,7 @@ class RankedTerms:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """[D] the number of candidates of each document."""
+        """[D] the number of distinct terms of each document."""
         return np.diff(self.offsets)
 
     def row(self, document: int) -> NDArray[np.int32]:
@@ -54,7 +49,7 @@ class RankedTerms:
 
 
 def rank(weighed: Weighed, key: Callable[[str], str]) -> RankedTerms:
-    """Group words by key and sort each document's groups."""
+    """Make terms of words with one key, and sort each document's terms by weight."""
     keys = [word if word.startswith(RESERVED) else key(word) for word in weighed.words]
     number = {name: i for i, name in enumerate(sorted(set(keys)))}
     groups = np.array([number[name] for name in keys], np.int32)  # [W]
@@ -66,7 +61,8 @@ def rank(weighed: Weighed, key: Callable[[str], str]) -> RankedTerms:
 
 
 def pack(weights: NDArray[np.float32], terms: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """One number whose ascending order is: weight descending, then term ascending.
+    """Pack weight and term into one number whose ascending order is: weight descending, then term
+    ascending.
 
     The bits of floats ≥ 0 are in the order of the floats.
     """
@@ -135,13 +131,13 @@ class PrefixHashes:
         self._sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(term_hashes(terms))])
 
     def first(self, n: int) -> Hashes:
-        """[D] of the first n terms of each row, or of all where it has fewer."""
+        """[D] the hash of the first n terms of each row, or of all terms where it has fewer."""
         end = self._start + np.minimum(self._counts, n)
         hashes: Hashes = self._sums[end] - self._sums[self._start]
         return hashes
 
     def all(self) -> Hashes:
-        """[D] of all terms of each row."""
+        """[D] the hash of all terms of each row."""
         return self.first(int(self._counts.max(initial=0)))
 
 
@@ -165,7 +161,10 @@ Duplicates = list[int]
 
 
 def resolve(candidates: RankedTerms, n: int) -> dict[int, Ranks]:
-    """The documents that cannot keep their N heaviest terms, with the ranks they take instead."""
+    """Find the documents that cannot keep their N heaviest terms.
+
+    Returns the ranks of the terms that each of them takes instead.
+    """
     ids, counts = candidates.document_ids, candidates.counts
 
     def turn(duplicates: Duplicates) -> tuple[int, str]:
@@ -205,7 +204,8 @@ class _Taken:
 
 
 def _sorted(hashes: Hashes, contents: Hashes) -> tuple[NDArray[np.int64], Bool, Bool]:
-    """Documents sorted by set, then content; where one has the set, and the words, of the last."""
+    """Documents sorted by set, then words; and for each but the first, whether it has the same set
+    and the same words as the one before it."""
     order = np.lexsort((contents, hashes))  # [D]
     same_set = hashes[order[1:]] == hashes[order[:-1]]  # [D - 1]
     same_words = same_set & (contents[order[1:]] == contents[order[:-1]])
@@ -213,7 +213,7 @@ def _sorted(hashes: Hashes, contents: Hashes) -> tuple[NDArray[np.int64], Bool, 
 
 
 def _contested(hashes: Hashes, contents: Hashes) -> Iterator[list[Duplicates]]:
-    """Each set that documents with different words have: those documents."""
+    """For each set that documents with different words share, these documents."""
     order, same_set, same_words = _sorted(hashes, contents)
     number = np.concatenate([[0], np.cumsum(~same_set)])  # [D] of the set, in sorted order
     for wanted in np.unique(number[1:][same_set & ~same_words]):
@@ -225,7 +225,7 @@ def _contested(hashes: Hashes, contents: Hashes) -> Iterator[list[Duplicates]]:
 def _move(
     candidates: RankedTerms, duplicates: Duplicates, n: int, taken: _Taken
 ) -> dict[int, Ranks]:
-    """Give documents the first free combination of their first one's candidates."""
+    """Give documents with the same words the first combination of their terms that is not taken."""
     rows = [candidates.row(document) for document in duplicates]
     hashes = term_hashes(rows[0]).tolist()
     for ranks in combinations_by_rank(len(hashes), n):
@@ -251,12 +251,12 @@ def combinations_by_rank(count: int, n: int) -> Iterator[Ranks]:
 #
 # A document with fewer than N words has all of them; one without words has a term made from its id.
 # Documents with the same words and the same N heaviest are duplicates: they share a set and are
-# found together. How other documents with equal sets are told apart is in `unique.py`.
+# found together. How other documents with equal sets are told apart is written above.
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which of its candidates each document takes."""
+    """T(D) of every document: row d holds the terms of document d, heaviest first."""
 
     n: int
     offsets: NDArray[np.int64]  # [D + 1]
@@ -267,7 +267,7 @@ class Selection:
 
 
 def select(candidates: RankedTerms, n: int | None) -> Selection:
-    """T(D) of every document; `n` None takes the smallest N that needs no swaps."""
+    """Select T(D) of every document; with `n` None, N is the smallest that needs no swaps."""
     n = smallest_n(candidates) if n is None else n
     moves = resolve(candidates, n)
     lengths = np.minimum(candidates.counts, n)
@@ -300,13 +300,24 @@ def first_with_same(hashes: Hashes) -> NDArray[np.int32]:
     return first[inverse].astype(np.int32)
 
 
+# N by what queries ask for.
+#
+# A page is asked for by its name, which is among its first terms; a passage is asked for its
+# details. With c(N) the mean share of a training query's words among the N heaviest terms of its
+# document, N goes on to the next of 12, 16, 24, 32, 48 as long as that pays:
+#
+#     ln c(N') − ln c(N) ≥ g (ln N' − ln N),
+#
+# that is, a tenth more terms answers at least g tenths more of the words. Without training queries
+# nobody knows what will be asked for, and N is the largest.
+
 SIZES = (12, 16, 24, 32, 48)
 GAIN = 0.2  # g
 SAMPLE = 5000  # pairs, evenly spread
 
 
 def n_for_queries(data: DataSet, candidates: RankedTerms, splitter: Splitter) -> int:
-    """N for these documents and their training queries."""
+    """Choose N for these documents by their training queries."""
     if "train" not in data.splits:
         return SIZES[-1]
     numbers = {document: i for i, document in enumerate(candidates.document_ids)}
@@ -322,7 +333,8 @@ def n_for_queries(data: DataSet, candidates: RankedTerms, splitter: Splitter) ->
 def covered(
     candidates: RankedTerms, pairs: Sequence[Pair], splitter: Splitter
 ) -> NDArray[np.float64]:
-    """[len(SIZES)] c(N)."""
+    """[len(SIZES)] c(N) for each size N: the mean share of a query's words among the first N
+    terms."""
     number = {splitter.key(word): i for i, word in enumerate(candidates.spellings)}
     rows = [_ranks(candidates, pair, splitter, number) for pair in pairs]
     rows = [row for row in rows if len(row)]  # not those of stop words alone
@@ -336,7 +348,8 @@ def covered(
 def _ranks(
     candidates: RankedTerms, pair: Pair, splitter: Splitter, number: dict[str, int]
 ) -> NDArray[np.int64]:
-    """Of the query's words the place of each among the document's terms, or one behind all."""
+    """The place of each of the query's words among the document's terms; a word that the document
+    does not have gets a place behind all sizes."""
     terms = candidates.row(pair.document)
     keys = splitter.keys(pair.query)
     found = [np.flatnonzero(terms == number.get(key, -1)) for key in keys]

@@ -36,7 +36,8 @@ class Pretrained(Mixed):
         self._folder = folder
 
     def save(self, folder: Path) -> None:
-        """Copy them: what weighs later documents is what weighed these."""
+        """Copy the weigher into a folder, so that documents added later are weighed in the same
+        way."""
         for name in (WEIGHTS, SETTINGS):
             shutil.copyfile(self._folder / name, folder / name)
         self._rare.save(folder)

@@ -50,7 +50,7 @@ class Aligned:
 
 
 class Aligner:
-    """Splits and tokenises texts at once."""
+    """Splits texts into words and into an encoder's tokens, and says which tokens each word has."""
 
     def __init__(self, splitter: Splitter, tokenizer: Any, window: int, overlap: int) -> None:
         self.splitter = splitter
@@ -59,7 +59,7 @@ class Aligner:
         self._overlap = overlap
 
     def windows(self, texts: Sequence[str]) -> list[list[Aligned]]:
-        """For each text its windows, in order; always at least one."""
+        """The windows of each text, in order; every text has at least one."""
         if not texts:
             return []
         encoded = self._tokenizer(
@@ -79,7 +79,7 @@ class Aligner:
         return found
 
     def heads(self, texts: Sequence[str]) -> list[Aligned]:
-        """Only the first window of each text."""
+        """The first window of each text."""
         return [windows[0] for windows in self.windows(texts)]
 
 
@@ -112,7 +112,7 @@ Head = Callable[[torch.Tensor], torch.Tensor]
 
 
 class Weigher(nn.Module):
-    """BERT + MLP over whole words."""
+    """A BERT-like encoder and an MLP that weighs whole words by the encoder's states."""
 
     def __init__(
         self,
@@ -136,7 +136,8 @@ class Weigher(nn.Module):
         self.queries = Aligner(splitter, self.tokenizer, QUERY_WINDOW, 0)
 
     def save(self, folder: Path) -> None:
-        """Write everything `load` needs: weights, settings, encoder shape, tokenizer, counts."""
+        """Write everything that `load` needs: weights, settings, encoder shape, tokenizer and
+        counts."""
         save_weights(folder / WEIGHTS, self)
         self._save_settings(folder, self.config)
         self.encoder.config.save_pretrained(folder / ENCODER)
@@ -178,7 +179,7 @@ class Weigher(nn.Module):
         return weigher.eval()
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """The weights [W] of words by their states [W, d], no prior."""
+        """The weights [W] of words by their states [W, d], without the prior."""
         return nn.functional.softplus(self.mlp(states).squeeze(-1))
 
     def select(self, states: torch.Tensor) -> torch.Tensor:
@@ -226,17 +227,19 @@ class Weigher(nn.Module):
         return (sums[end] - sums[start]) / count
 
     def weigh(self, documents: Iterable[Document], batch: int = 64) -> Iterator[dict[str, float]]:
-        """For each document, in order, its distinct words with their weights in s(Q, D)."""
+        """For each document, in order, its distinct words with their weights w^D in s(Q, D)."""
         for document, weights in self._read(documents, self, batch):
             yield self._with_prior(document, weights)
 
-    def asked(self, documents: Iterable[Document], batch: int = 64) -> Iterator[dict[str, float]]:
+    def selection_logits(
+        self, documents: Iterable[Document], batch: int = 64
+    ) -> Iterator[dict[str, float]]:
         """For each document, in order, its distinct words with their logits of p(t | D)."""
         for _, logits in self._read(documents, self.select, batch):
             yield logits
 
     def weigh_queries(self, queries: Sequence[str], batch: int = 256) -> list[dict[str, float]]:
-        """For each query its distinct words with their weights; no prior on this side."""
+        """For each query its distinct words with their weights w^Q, which have no prior."""
         return self._read_texts(self.queries, queries, self, batch)
 
     def _with_prior(self, document: Document, weights: dict[str, float]) -> dict[str, float]:
@@ -258,7 +261,8 @@ class Weigher(nn.Module):
     def _read_texts(
         self, aligner: Aligner, texts: Sequence[str], head: Head, batch: int
     ) -> list[dict[str, float]]:
-        """What `head` makes of each distinct word of each text."""
+        """The number that `head` gives each distinct word of each text; the largest of its
+        occurrences."""
         self.eval()
         aligned = aligner.windows(texts)
         owners = [text for text, windows in enumerate(aligned) for _ in windows]
@@ -286,14 +290,14 @@ def _largest(into: dict[str, float], words: Sequence[str], values: Iterator[floa
         into[word] = max(value, into.get(word, value))
 
 
-# s(Q, D) = Σ over matching terms of w^Q · w^D, for batches, differentiably.
+# s(Q, D), the sum of w^Q · w^D over the terms in both, for batches and with gradients.
 
 CHUNK = 16  # windows of like length encoded together
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text ready for scoring: its first window, and of each word its number and prior."""
+    """A text ready for scoring: its first window, with each word's number and prior."""
 
     tokens: NDArray[np.int32]  # [S]
     first: NDArray[np.int32]  # [W]
@@ -305,7 +309,8 @@ class Text:
 def documents(
     weigher: Weigher, found: Sequence[Document], aligner: Aligner | None = None
 ) -> list[Text]:
-    """Prepare documents, with the weigher's prior; `aligner` may have another window."""
+    """Prepare documents for scoring, with the weigher's prior; `aligner` may have another
+    window."""
     heads = (aligner or weigher.documents).heads([document.contents for document in found])
     if weigher.impact is None:
         return [_text(head, weigher.splitter, None) for head in heads]
@@ -314,7 +319,7 @@ def documents(
 
 
 def queries(weigher: Weigher, texts: Sequence[str]) -> list[Text]:
-    """Prepare queries."""
+    """Prepare queries for scoring, without a prior."""
     return [_text(head, weigher.splitter, None) for head in weigher.queries.heads(texts)]
 
 
@@ -333,7 +338,7 @@ def _number(key: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WordWeights:
-    """The weight of every word occurrence of some texts, prior included."""
+    """The weight of every word occurrence of some texts, with the prior."""
 
     size: int  # the number of texts
     rows: NDArray[np.int64]  # [W] the text of each occurrence
@@ -342,7 +347,7 @@ class WordWeights:
     states: torch.Tensor  # [W, d]
 
     def head(self, size: int) -> "WordWeights":
-        """Only the first so many texts."""
+        """The weights of the first `size` texts alone."""
         inside = np.flatnonzero(self.rows < size)
         at = torch.from_numpy(inside).to(self.weights.device)
         rows, words = self.rows[inside], self.words[inside]
@@ -350,7 +355,7 @@ class WordWeights:
 
 
 def weigh(weigher: Weigher, texts: Sequence[Text]) -> WordWeights:
-    """Weigh texts, those of like length together."""
+    """Weigh texts; those of similar length are read together."""
     order = sorted(range(len(texts)), key=lambda i: len(texts[i].tokens))
     chunks = [order[start : start + CHUNK] for start in range(0, len(order), CHUNK)]
     states = torch.cat([_states(weigher, [texts[i] for i in chunk]) for chunk in chunks])
@@ -367,10 +372,10 @@ def _states(weigher: Weigher, texts: Sequence[Text]) -> torch.Tensor:
     return weigher.pool(weigher.encode([text.tokens for text in texts]), rows, first, last)
 
 
-def scores(asked: WordWeights, found: WordWeights) -> torch.Tensor:
+def scores(queries: WordWeights, found: WordWeights) -> torch.Tensor:
     """s(Q, D) [Q, D] for every query and document."""
-    shared = np.unique(asked.words)  # [K]
-    return _table(asked, shared) @ _table(found, shared).T
+    shared = np.unique(queries.words)  # [K]
+    return _table(queries, shared) @ _table(found, shared).T
 
 
 def _table(weighed: WordWeights, shared: NDArray[np.int64]) -> torch.Tensor:
@@ -383,7 +388,7 @@ def _table(weighed: WordWeights, shared: NDArray[np.int64]) -> torch.Tensor:
     return table.view(weighed.size, len(shared))
 
 
-# Which words a query will ask a document for: a second MLP on the weigher's word states.
+# The selector: which words a query will ask a document for, by a second MLP on the words' states.
 #
 #     p(t | D) = exp(max over t's occurrences of MLP(e_i)) / Σ over D's distinct words of the same
 #
@@ -394,18 +399,18 @@ def _table(weighed: WordWeights, shared: NDArray[np.int64]) -> torch.Tensor:
 
 
 class Selector:
-    """The weights by which T(D) is selected, where a weigher has learned p(t | D)."""
+    """Weighs words by p(t | D), where a weigher has learned it."""
 
     def __init__(self, weigher: "Weigher") -> None:
         self._weigher = weigher
 
     def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
         """For each document, in order, its distinct words with p(t | D)."""
-        for asked in self._weigher.asked(documents):
-            yield _softmax(asked)
+        for logits in self._weigher.selection_logits(documents):
+            yield _softmax(logits)
 
     def save(self, folder: Path) -> None:
-        """Write the weigher."""
+        """Write the weigher into a folder."""
         self._weigher.save(folder)
 
 
@@ -414,10 +419,10 @@ def _softmax(logits: dict[str, float]) -> dict[str, float]:
     return dict(zip(logits, (values / values.sum()).tolist(), strict=True))
 
 
-def selection_loss(logits: torch.Tensor, asked: WordWeights, found: WordWeights) -> torch.Tensor:
+def selection_loss(logits: torch.Tensor, queries: WordWeights, found: WordWeights) -> torch.Tensor:
     """−mean log p(t | D) over the words t that query i shares with document i; `logits` [W] are
     those of the word occurrences of `found`."""
-    pooled, rows, matched = _pool(logits, asked, found)
+    pooled, rows, matched = _pool(logits, queries, found)
     highest = logits.new_full((found.size,), -torch.inf).scatter_reduce(0, rows, pooled, "amax")
     shifted = pooled - highest.detach()[rows]
     total = logits.new_zeros(found.size).index_add(0, rows, shifted.exp())
@@ -425,15 +430,15 @@ def selection_loss(logits: torch.Tensor, asked: WordWeights, found: WordWeights)
     return -(log_p * matched).sum() / matched.sum().clamp(min=1)
 
 
-def selected_share(logits: torch.Tensor, asked: WordWeights, found: WordWeights, n: int) -> float:
+def selected_share(logits: torch.Tensor, queries: WordWeights, found: WordWeights, n: int) -> float:
     """The share of the words common to one query and one document that are among its `n` best."""
-    pooled, _, matched = _pool(logits, asked, found)
+    pooled, _, matched = _pool(logits, queries, found)
     best = pooled.topk(min(n, len(pooled))).indices
     return float(matched[best].sum() / matched.sum().clamp(min=1))
 
 
 def _pool(
-    logits: torch.Tensor, asked: WordWeights, found: WordWeights
+    logits: torch.Tensor, queries: WordWeights, found: WordWeights
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """For each distinct word of each document its largest logit, its row, and whether the query of
     that row has it."""
@@ -443,12 +448,12 @@ def _pool(
     pooled = logits.new_full((len(distinct),), -torch.inf).scatter_reduce(
         0, torch.from_numpy(of).to(device), logits, "amax"
     )
-    wanted = set(zip(asked.rows.tolist(), asked.words.tolist(), strict=True))
+    wanted = set(zip(queries.rows.tolist(), queries.words.tolist(), strict=True))
     matched = torch.tensor([tuple(pair) in wanted for pair in distinct.tolist()], device=device)
     return pooled, torch.from_numpy(distinct[:, 0]).to(device), matched
 
 
-# What is asked for and what is rare: a selector's p(t | D) mixed with tf-idf.
+# Mixing what is asked for with what is rare: a selector's p(t | D) with tf-idf.
 #
 #     w(t, D) ∝ p(t | D)^a · tfidf(t, D)^(1 − a),   Σ over D's words = 1
 #
@@ -457,19 +462,21 @@ def _pool(
 
 
 class Mixed:
-    """Both weights as one; `share` is a."""
+    """The weighted geometric mean of a selector's weights and tf-idf; `share` is a."""
 
-    def __init__(self, asked: Selector, rare: TfidfWeights, share: float) -> None:
-        self._asked, self._rare, self._share = asked, rare, share
+    def __init__(self, selector: Selector, rare: TfidfWeights, share: float) -> None:
+        self._selector, self._rare, self._share = selector, rare, share
 
     def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
         """For each document, in order, its distinct words with their weights."""
         first, second = tee(documents)
-        for asked, rare in zip(self._asked.weigh(first), self._rare.weigh(second), strict=True):
-            yield self._mixed(asked, rare)
+        for probability, rare in zip(
+            self._selector.weigh(first), self._rare.weigh(second), strict=True
+        ):
+            yield self._mixed(probability, rare)
 
-    def _mixed(self, asked: dict[str, float], rare: dict[str, float]) -> dict[str, float]:
+    def _mixed(self, probability: dict[str, float], rare: dict[str, float]) -> dict[str, float]:
         a = self._share
-        weights = {word: p**a * rare[word] ** (1 - a) for word, p in asked.items()}
+        weights = {word: p**a * rare[word] ** (1 - a) for word, p in probability.items()}
         total = sum(weights.values()) or 1.0
         return {word: weight / total for word, weight in weights.items()}

@@ -1,7 +1,7 @@
-"""Learned weights: from a data set to a trained weigher, as a stage of its own.
+"""The weights `learned`: training a term weigher on a data set, as a cached stage.
 
-Training is the expensive part and depends neither on N nor on what the weights are used for, so the
-trained weigher is kept in the cache and shared by every term selection and by the `weigher` system.
+Training is the expensive part. It depends neither on N nor on what the weights are used for, so the
+trained weigher is kept in the cache and shared by every term selection and by the system `weigher`.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,10 @@ SELECTED = 12  # terms a document, as in the paper, at which a selector is valid
 
 
 class WeigherTrainer:
-    """Trains a weigher on pairs; what it needs to go on after a kill is kept in `folder`."""
+    """Trains a weigher on pairs of a query and a document, with hard negatives.
+
+    `folder` holds the checkpoint from which an interrupted training goes on.
+    """
 
     def __init__(
         self,
@@ -93,8 +96,8 @@ class WeigherTrainer:
         negatives = self.training.negatives[batch]  # [Q, M]
         texts = self._positives(pairs) + self._documents(negatives.ravel())
         queries = scoring.queries(self.weigher, [pair.query for pair in pairs])
-        asked, found = weigh(self.weigher, queries), weigh(self.weigher, texts)
-        similarity = scores(asked, found) / self.config.temperature  # [Q, Q + Q·M]
+        read, found = weigh(self.weigher, queries), weigh(self.weigher, texts)
+        similarity = scores(read, found) / self.config.temperature  # [Q, Q + Q·M]
         allowed = torch.from_numpy(self.training.allowed(batch, self.config.in_batch))
         logits = similarity.masked_fill(~allowed.to(similarity.device), -torch.inf)
         right = torch.arange(len(pairs)).to(logits.device)
@@ -102,7 +105,7 @@ class WeigherTrainer:
         if self.weigher.selector is None:
             return contrast
         right_ones = found.head(len(pairs))
-        return contrast + selection_loss(self.weigher.select(right_ones.states), asked, right_ones)
+        return contrast + selection_loss(self.weigher.select(right_ones.states), read, right_ones)
 
     def _positives(self, pairs: Sequence[Pair]) -> list[Text]:
         own = self._documents([pair.document for pair in pairs])
@@ -127,14 +130,14 @@ class WeigherTrainer:
         figures = []
         for pair, others in zip(self.validation.pairs, self.validation.negatives, strict=True):
             documents = self._positives([pair]) + self._documents(others)
-            asked = weigh(self.weigher, scoring.queries(self.weigher, [pair.query]))
+            read = weigh(self.weigher, scoring.queries(self.weigher, [pair.query]))
             found = weigh(self.weigher, documents)
-            row = scores(asked, found)[0]
+            row = scores(read, found)[0]
             figures.append(1.0 / (1 + int((row[1:] >= row[0]).sum())))
             if self.weigher.selector is not None:
                 right = found.head(1)
                 logits = self.weigher.select(right.states)
-                figures.append(selected_share(logits, asked, right, SELECTED))
+                figures.append(selected_share(logits, read, right, SELECTED))
         return sum(figures) / max(len(figures), 1)
 
 
@@ -169,9 +172,7 @@ def trained_weigher(
 ) -> Path:
     """The folder in `cache` of a weigher trained on this data with these settings; trains it if
     it is not there."""
-    settings = _WeigherStage(
-        weigher=config.model, training=config.training, words=splitter.config
-    )
+    settings = _WeigherStage(weigher=config.model, training=config.training, words=splitter.config)
     inputs = {"documents": data.fingerprint} | judged_inputs(data, "train", "dev")
     key = stage_key("weigher", settings.model_dump(mode="json"), inputs, seed)
     folder = cache / f"trained-weigher-{key[:12]}"
@@ -205,7 +206,7 @@ def _train(
 
 
 class Selected(Mixed):
-    """The terms that a trained weigher selects, with a share of tf-idf."""
+    """The term probabilities of a trained weigher's selector, mixed with tf-idf."""
 
     def __init__(self, weigher: Weigher, impact: Impact, share: float) -> None:
         rare = TfidfWeights(weigher.splitter, impact, TfidfConfig())
@@ -213,7 +214,7 @@ class Selected(Mixed):
         self._weigher = weigher
 
     def save(self, folder: Path) -> None:
-        """Write the weigher, which has the counts of its corpus."""
+        """Write the weigher, which includes the word counts of its corpus."""
         self._weigher.save(folder)
 
 
@@ -225,7 +226,7 @@ def _build(
 
 
 def _load(folder: Path, _splitter: Splitter, config: LearnedConfig) -> Weights:
-    """A weigher brings its own splitter and settings."""
+    """Read a trained weigher, which brings its own splitter and settings."""
     weigher = Weigher.load(folder)
     if config.share == 1:
         return weigher if weigher.selector is None else Selector(weigher)

@@ -1,4 +1,8 @@
-"""Weights by name: how much each word of a document tells about it. Each kind is one file."""
+"""Term weights: how much each word of a document says about it.
+
+Weights are known by name (`TERM_WEIGHTS`). The ones that need no training are in this file, with
+the pass that weighs a whole collection.
+"""
 
 import math
 from collections import Counter
@@ -27,7 +31,7 @@ from tsgen.terms.words import Splitter
 
 
 class Weights(Protocol):
-    """What selection needs: a weight for each word, today and for the documents of tomorrow."""
+    """Weighs the words of documents: those of a collection, and those added to it later."""
 
     def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
         """For each document, in order, its distinct words (surface forms) with weights ≥ 0."""
@@ -40,10 +44,10 @@ class Weights(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What building weights may use: a seed, and a place."""
+    """What building weights may use: a seed, and a folder for what other stages can share."""
 
     seed: int = 0
-    cache: Path = Path()  # what other stages can share
+    cache: Path = Path()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ TERM_WEIGHTS: Registry[WeightsKind] = Registry(
 )
 
 
-# BM25's weight of a word in a document, as a prior that learning corrects.
+# The BM25 weight of a word in a document.
 #
 # impact(t, D) = ln(1 + (n − df + ½) / (df + ½)) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · |D| /
 # avg))
@@ -86,7 +90,8 @@ FREQUENCIES_FILE = "document_frequencies.json"
 
 
 class Impact:
-    """Document frequencies of a corpus; a word it has not seen counts as the rarest."""
+    """BM25 weights by the document frequencies of a corpus. A word that the corpus does not have
+    counts as the rarest."""
 
     def __init__(self, documents: int, mean_length: float, frequencies: dict[str, int]) -> None:
         self.documents = documents
@@ -95,7 +100,7 @@ class Impact:
 
     @classmethod
     def count(cls, texts: Iterable[str], splitter: Splitter) -> "Impact":
-        """One pass over a corpus."""
+        """Count the words of a corpus in one pass."""
         frequencies: Counter[str] = Counter()
         documents = length = 0
         for text in texts:
@@ -105,30 +110,30 @@ class Impact:
         return cls(documents, length / max(documents, 1), dict(frequencies))
 
     def idf(self, key: str) -> float:
-        """How much a word tells: large for rare words."""
+        """The inverse document frequency of a word: large for rare words."""
         frequency = self._frequencies.get(key, 0)
         return math.log1p((self.documents - frequency + 0.5) / (frequency + 0.5))
 
     def of(self, splitter: Splitter, document: Document) -> dict[str, float]:
-        """The impact of each word (by key) of a document."""
+        """The BM25 weight of each word (by key) of a document."""
         counts = Counter(map(splitter.key, splitter.spellings(document.contents)))
         penalty = K1 * (1 - B + B * counts.total() / max(self.mean_length, 1e-9))
         return {k: self.idf(k) * tf * (K1 + 1) / (tf + penalty) for k, tf in counts.items()}
 
     def save(self, folder: Path) -> None:
-        """Write the counts."""
+        """Write the document frequencies into a folder."""
         values = [self.documents, self.mean_length, self._frequencies]
         with write_beside(folder / FREQUENCIES_FILE) as beside:
             beside.write_bytes(orjson.dumps(values, option=orjson.OPT_SORT_KEYS))
 
     @classmethod
     def load(cls, folder: Path) -> "Impact":
-        """Read them back."""
+        """Read the document frequencies that `save` wrote."""
         documents, mean_length, frequencies = orjson.loads((folder / FREQUENCIES_FILE).read_bytes())
         return cls(documents, mean_length, frequencies)
 
 
-# tf-idf weights: no training, two passes over the corpus. The choice for users in a hurry.
+# The weights `tfidf`: no training, two passes over the corpus.
 
 
 class TfidfWeights:
@@ -179,12 +184,12 @@ class TfidfWeights:
 def build_tfidf(
     data: DataSet, splitter: Splitter, config: TfidfConfig, workspace: Workspace | None = None
 ) -> TfidfWeights:
-    """Count the corpus; nothing is random and nothing is kept on disk."""
+    """Make tf-idf weights from the word counts of a data set; the workspace is not used."""
     return TfidfWeights(splitter, Impact.count(_contents(data), splitter), config)
 
 
 def load_tfidf(folder: Path, splitter: Splitter, config: TfidfConfig) -> TfidfWeights:
-    """By the document frequencies of the corpus that was counted."""
+    """Read tf-idf weights with the document frequencies that were saved in a folder."""
     return TfidfWeights(splitter, Impact.load(folder), config)
 
 
@@ -197,7 +202,7 @@ def _contents(data: DataSet) -> Iterator[str]:
 TERM_WEIGHTS.register(WeightsKind("tfidf", TfidfConfig, build_tfidf, load_tfidf))
 
 
-# Title weights: the words of the title first, as in the paper's Table 6, then tf-idf.
+# The weights `title`: the words of the title first, as in the paper's Table 6, then tf-idf.
 
 
 class TitleWeights:
@@ -240,7 +245,7 @@ def _load_title(folder: Path, splitter: Splitter, config: TfidfConfig) -> TitleW
 TERM_WEIGHTS.register(WeightsKind("title", TfidfConfig, _build_title, _load_title))
 
 
-# Random weights: the control of the paper's Table 6. Any word of a document may be its term.
+# The weights `random`, a control in the paper's Table 6: any word of a document may be its term.
 
 SEED = "seed.txt"
 
@@ -250,7 +255,7 @@ class RandomConfig(StageConfig):
 
 
 class RandomWeights:
-    """A weight in [0, 1) from a hash of seed, document id and word: no order has a say in it."""
+    """A weight in [0, 1) from a hash of seed, document id and word, whatever their order."""
 
     def __init__(self, splitter: Splitter, seed: int) -> None:
         self._splitter = splitter
@@ -263,7 +268,7 @@ class RandomWeights:
             yield {word: self._weight(document.id, self._splitter.key(word)) for word in words}
 
     def save(self, folder: Path) -> None:
-        """Write the seed."""
+        """Write the seed into a folder."""
         (folder / SEED).write_text(f"{self._seed}\n")
 
     def _weight(self, document_id: str, key: str) -> float:
@@ -284,10 +289,11 @@ def _load_random(folder: Path, splitter: Splitter, config: RandomConfig) -> Rand
 TERM_WEIGHTS.register(WeightsKind("random", RandomConfig, _build_random, _load_random))
 
 
-# The control against memorisation: N random words of the collection, none of them the document's.
+# The weights `control`, a control for memorisation: random words of the collection that the
+# document does not have.
 #
-# Such identifiers say nothing of what they identify. What a generator finds by them it has learned
-# by heart, so it finds nothing of a document that no training query asked for.
+# Such an identifier says nothing about its document. What a generator finds by it was learned by
+# heart, so a document that no training query asked for is not found.
 
 CONTROL_FILE = "control.json"
 CANDIDATES = 128  # words drawn for a document: as many as N and the swaps of uniqueness may need
@@ -304,7 +310,7 @@ class ControlWeights:
         self._splitter, self._words, self._seed = splitter, words, seed
 
     def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
-        """For each document some words that it does not have."""
+        """For each document, in order, random words that it does not have, with falling weights."""
         for document in documents:
             own = set(map(self._splitter.key, self._splitter.spellings(document.contents)))
             drawn = [
@@ -313,12 +319,12 @@ class ControlWeights:
             yield {word: 1 - i / CANDIDATES for i, word in enumerate(drawn)}
 
     def save(self, folder: Path) -> None:
-        """Write the words and the seed."""
+        """Write the words and the seed into a folder."""
         values = {"seed": self._seed, "words": list(self._words)}
         (folder / CONTROL_FILE).write_bytes(orjson.dumps(values))
 
     def _drawn(self, document_id: str) -> list[str]:
-        """Different words, each as likely as any other."""
+        """Draw different words of the collection, each with the same probability."""
         digest = blake2b(f"{self._seed}\x00{document_id}".encode(), digest_size=8).digest()
         rng = np.random.default_rng(int.from_bytes(digest))
         places = rng.integers(len(self._words), size=CANDIDATES) if self._words else ()
@@ -362,7 +368,8 @@ PIECES = "weighed"  # how the files of the pieces begin
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Row d holds the distinct words of document d, in no particular order."""
+    """The weights of all documents' words: row d holds the distinct words of document d, in no
+    particular order."""
 
     document_ids: list[str]
     offsets: NDArray[np.int64]  # [D + 1]
@@ -383,7 +390,15 @@ def weigh_corpus(
     done: Callable[[int], None] = lambda _: None,
     size: int = PIECE,
 ) -> Weighed:
-    """Weigh all documents, keeping pieces in `folder` and going on after those found there."""
+    """Weigh all documents.
+
+    Args:
+        documents: The collection, in order.
+        weights: How words are weighed.
+        folder: Where finished pieces are kept; a second call goes on after those found there.
+        done: Called with the number of documents that are weighed so far.
+        size: How many documents a piece has.
+    """
 
     def work(piece: Sequence[Document], first: int) -> dict[str, NDArray[Any]]:
         weighed = weigh_documents(piece, weights)
@@ -394,7 +409,7 @@ def weigh_corpus(
 
 
 def weigh_documents(documents: Sequence[Document], weights: Weights) -> Weighed:
-    """Weigh some documents at once."""
+    """Weigh some documents, without pieces on disk."""
     vocabulary: dict[str, int] = {}
     lengths: list[int] = []
     word_ids: list[int] = []
@@ -422,7 +437,7 @@ def _refuse_bad(weights: NDArray[np.float32], offsets: NDArray[np.int64], ids: l
 
 
 def _merge(pieces: Sequence[Weighed]) -> Weighed:
-    """One vocabulary for all pieces."""
+    """Join pieces, with one vocabulary for all of them."""
     vocabulary: dict[str, int] = {}
     numbered = []
     for piece in pieces:
