@@ -15,7 +15,7 @@ from rich.console import Console
 from tsgen.artifact import open_artifact, stage
 from tsgen.cli.common import progress
 from tsgen.config import StageConfig, read_settings
-from tsgen.corpus.dataset import DataSet, Without, cache_folder_of
+from tsgen.corpus.dataset import DataSet, DataSetWithout, cache_folder_of
 from tsgen.corpus.load import load
 from tsgen.docids.assign import terms_config
 from tsgen.settings import LearnedConfig
@@ -35,7 +35,7 @@ def main() -> None:
 
     data: DataSet = load(options.data)
     if options.without:
-        data = Without(data, [load(name) for name in options.without])
+        data = DataSetWithout(data, [load(name) for name in options.without])
     tables = read_settings(None, options.set, "cpu")
     config = LearnedConfig.from_mapping(tables["weigher"], source="[weigher]")
     splitter = Splitter(terms_config(tables).words)

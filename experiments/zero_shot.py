@@ -20,7 +20,7 @@ import numpy as np
 
 from tsgen.cli.common import progress
 from tsgen.cli.publishing import made, publish
-from tsgen.corpus.dataset import DataSet, Derived
+from tsgen.corpus.dataset import DataSet, DerivedDataSet
 from tsgen.corpus.load import load
 from tsgen.evaluate.compare import compare
 from tsgen.evaluate.tables import Row, Table
@@ -30,7 +30,7 @@ from tsgen.terms.words import ENGLISH_STOP_WORDS, Counting, Lexicon
 SYSTEMS = ("bm25", "bm25-terms", "tsgen-mini")
 
 
-class Misspelt(Derived):
+class Misspelt(DerivedDataSet):
     """A data set whose queries have one edit in each content word."""
 
     def __init__(self, data: DataSet, seed: int) -> None:
@@ -43,7 +43,7 @@ class Misspelt(Derived):
         return self._queries
 
 
-class Corrected(Derived):
+class Corrected(DerivedDataSet):
     """A data set whose queries are read by the words of its documents, as an engine reads them."""
 
     def __init__(self, data: DataSet) -> None:

@@ -132,7 +132,7 @@ def test_the_fingerprint_is_that_of_the_texts(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_python_that_cannot_read_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdlib_objects, "__file__", "/nowhere.py")
+    monkeypatch.setattr(stdlib, "READER", Path("/nowhere.py"))
     stdlib_documents.cache_clear()
     with pytest.raises(DataError, match=r"cannot read its own documentation.*nowhere\.py"):
         stdlib_documents()

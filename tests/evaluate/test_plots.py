@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tsgen.errors import ConfigError
-from tsgen.evaluate.plots import bar_plot, frequency_plot, line_plot
+from tsgen.evaluate.plots import frequency_plot, line_plot, ranked_plot
 
 DRAW: dict[str, Callable[[Path], None]] = {
     "frequency": lambda path: frequency_plot(
@@ -16,8 +16,10 @@ DRAW: dict[str, Callable[[Path], None]] = {
     "line": lambda path: line_plot(
         path, {"learned": ([1, 2, 3], [0.1, 0.4, 0.3]), "tfidf": ([1, 3], [0.2, 0.2])}, y="M@10"
     ),
-    "bar": lambda path: bar_plot(
-        path, ["all", "seen"], {"learned": [0.727, 0.6], "tfidf": [0.5, 0.4]}, y="M@10"
+    "ranked": lambda path: ranked_plot(
+        path,
+        {"learned": {"all": 0.727, "seen": 0.6}, "tfidf": {"all": 0.5, "seen": 0.4}},
+        x="M@10",
     ),
 }
 
@@ -41,11 +43,11 @@ def test_svg_is_the_same_every_time_and_names_its_series(
 
 
 def test_bars_carry_their_values(tmp_path: Path) -> None:
-    DRAW["bar"](tmp_path / "plot.svg")
+    DRAW["ranked"](tmp_path / "plot.svg")
     assert "<!-- .727 -->" in (tmp_path / "plot.svg").read_text(encoding="utf-8")
 
 
 def test_another_suffix_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"plot\.jpg: a plot's name must end in \.svg or \.png"):
-        DRAW["bar"](tmp_path / "plot.jpg")
+        DRAW["ranked"](tmp_path / "plot.jpg")
     assert list(tmp_path.iterdir()) == []

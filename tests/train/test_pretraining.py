@@ -7,7 +7,7 @@ import torch
 
 from fitted import settings, write_bert, write_foods
 from tsgen.config import read_settings
-from tsgen.corpus.dataset import Without
+from tsgen.corpus.dataset import DataSetWithout
 from tsgen.corpus.load import load
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import DataError
@@ -72,13 +72,13 @@ def test_without_the_documents_of_others(tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_text(
         f'{{"id": "{first.id}", "text": "…"}}\n{{"id": "z", "title": "A title", "text": "…"}}\n'
     )
-    left = Without(data, [load(tmp_path / "other.jsonl")])
+    left = DataSetWithout(data, [load(tmp_path / "other.jsonl")])
     assert [d.id for d in left.documents()] == [d.id for d in data.documents()][1:]
     assert left.fingerprint != data.fingerprint
     judged = {id for grades in left.judgments("dev").values() for id in grades}
     assert first.id not in judged
     assert second.id in judged
-    nothing = Without(data, [data])
+    nothing = DataSetWithout(data, [data])
     with pytest.raises(DataError, match="no judgment of its split 'dev' remains"):
         nothing.judgments("dev")
 

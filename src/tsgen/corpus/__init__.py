@@ -1,1 +1,1 @@
-"""Data sets: documents that stream, queries, judgments; and what is wrong with them."""
+"""Data sets: readers of their file formats, checks of their records, splits, run files."""

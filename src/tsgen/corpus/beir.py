@@ -1,4 +1,7 @@
-"""BEIR folders: `corpus.jsonl`, `queries.jsonl` and a folder of judgments, plain or compressed."""
+"""BEIR folders: `corpus.jsonl`, `queries.jsonl` and a folder `qrels` with one file a split.
+
+Files may be plain or compressed (.gz, .zst); queries and judgments may be missing.
+"""
 
 from pathlib import Path
 
@@ -10,7 +13,7 @@ LOOKS_LIKE = "corpus.jsonl, queries.jsonl and qrels/test.tsv (BEIR)"
 
 
 def beir_folder(folder: Path, columns: Columns | None) -> Layout | None:
-    """The sources of a BEIR folder; queries and judgments may be missing."""
+    """The sources of a BEIR folder; None for any other folder."""
     corpus = find_file(folder, "corpus.jsonl")
     if corpus is None:
         return None

@@ -1,4 +1,6 @@
-"""A data set: documents that stream, queries, and judgments per split."""
+"""The protocol of a data set (documents that stream, queries, judgments of each split), what is
+computed from any data set, and data sets derived from others.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +16,11 @@ from tsgen.records import Document, Judgments, Query
 
 
 class DataSet(Protocol):
-    """What every loader returns. Documents are read again on each call and never held at once."""
+    """The data sets that all loaders return. Documents are streamed: each call reads them again."""
 
     @property
     def name(self) -> str:
-        """A short name for tables and cache folders."""
+        """A short name of the data set, for tables and cache folders."""
         ...
 
     @property
@@ -37,7 +39,7 @@ class DataSet(Protocol):
         ...
 
     def documents(self) -> Iterator[Document]:
-        """All documents, in file order."""
+        """Stream all documents, in file order."""
         ...
 
     def queries(self) -> Mapping[str, Query]:
@@ -50,7 +52,7 @@ class DataSet(Protocol):
 
 
 def watched_documents(data: DataSet) -> Iterator[Document]:
-    """All documents, telling how many were read."""
+    """Stream all documents, showing as progress how many have been read."""
     for number, document in enumerate(data.documents()):
         if number % 1000 == 0:
             progress.show("reading documents", number)
@@ -58,8 +60,10 @@ def watched_documents(data: DataSet) -> Iterator[Document]:
 
 
 def some_judged(data: DataSet, split: str, limit: int | None) -> Judgments:
-    """The judgments of `limit` of a split's queries; None: of all. They are spread evenly, since
-    files are often sorted by where their queries come from."""
+    """The judgments of a split, or of `limit` of its queries.
+
+    These are spread evenly, since files are often sorted by where their queries come from.
+    """
     judged = data.judgments(split)
     if limit is None or limit >= len(judged):
         return judged
@@ -68,7 +72,7 @@ def some_judged(data: DataSet, split: str, limit: int | None) -> Judgments:
 
 
 def judgments_fingerprint(data: DataSet, split: str) -> str:
-    """A hash of a split's judgments and of their queries' texts, for what learns from them."""
+    """Hash a split's judgments and their queries' texts, for the cache key of trained models."""
     queries = data.queries()
     rows = (
         f"{query}\t{queries[query].text}\t{document}\t{grade}"
@@ -79,64 +83,61 @@ def judgments_fingerprint(data: DataSet, split: str) -> str:
 
 
 def judged_inputs(data: DataSet, *splits: str) -> dict[str, str]:
-    """Split → the hash of its judgments, for those of these splits that the data set has."""
+    """The hash of the judgments of each of these splits that the data set has, by split."""
     return {split: judgments_fingerprint(data, split) for split in splits if split in data.splits}
 
 
 def cache_folder_of(data: DataSet, cache: Path | None = None) -> Path:
-    """Where what was fitted on this data set is kept, in `cache` or the usual place."""
+    """The cache folder of all that is fitted on this data set, in `cache` or the usual one."""
     name = re.sub(r"[^\w.-]+", "-", f"{data.name}-{data.fingerprint[:8]}")
     return (cache or cache_folder()) / name
 
 
-# A data set made from another: all of it, but for what a kind of its own says.
-
-
-class Derived:
-    """Hands on everything of a data set."""
+class DerivedDataSet:
+    """A data set that equals another one; subclasses change some of it."""
 
     def __init__(self, data: DataSet) -> None:
         self._data = data
 
     @property
     def name(self) -> str:
-        """That of the data set."""
+        """The name of the original."""
         return self._data.name
 
     @property
     def fingerprint(self) -> str:
-        """That of the documents."""
+        """The hash of the original's documents."""
         return self._data.fingerprint
 
     @property
     def problems(self) -> Problems:
-        """Those of the whole data set."""
+        """The bad records met in the original."""
         return self._data.problems
 
     @property
     def splits(self) -> list[str]:
-        """Those of the data set."""
+        """The names of the original's splits."""
         return self._data.splits
 
     def documents(self) -> Iterator[Document]:
-        """All documents, in file order."""
+        """Stream the original's documents."""
         return self._data.documents()
 
     def queries(self) -> Mapping[str, Query]:
-        """All queries by id."""
+        """The original's queries by id."""
         return self._data.queries()
 
     def judgments(self, split: str) -> Judgments:
-        """The judgments of a split."""
+        """The original's judgments of a split."""
         return self._data.judgments(split)
 
 
-# A data set less the documents of others: what is measured on those was not learned from them.
+class DataSetWithout(DerivedDataSet):
+    """A data set without the documents that others have, too, and without judgments of these.
 
-
-class Without(Derived):
-    """All of a data set but documents whose id or title one of `others` has, too, and judgments of
-    those."""
+    A document is removed if one of `others` has a document of the same id or title. So a model that
+    is trained on this data set has not seen the documents that it is tested on.
+    """
 
     def __init__(self, data: DataSet, others: Sequence[DataSet]) -> None:
         super().__init__(data)
@@ -144,36 +145,36 @@ class Without(Derived):
 
     @property
     def name(self) -> str:
-        """Those of all."""
+        """The data set's name with the names of the removed sets."""
         return f"{self._data.name}-without-{'-'.join(other.name for other in self._others)}"
 
     @property
     def fingerprint(self) -> str:
-        """That of the documents that remain."""
+        """A hash of the documents that remain."""
         return hash_strings(self._data.fingerprint, *(other.fingerprint for other in self._others))
 
     def documents(self) -> Iterator[Document]:
-        """The documents that remain, in file order."""
+        """Stream the documents that remain, in file order."""
         for document in self._data.documents():
-            if not self._is_out(document):
+            if not self._is_removed(document):
                 yield document
 
     def judgments(self, split: str) -> Judgments:
-        """The judgments of documents that remain."""
+        """The judgments of a split that are of documents that remain."""
         left = {
-            query: {id: grade for id, grade in grades.items() if id not in self._left_out}
+            query: {id: grade for id, grade in grades.items() if id not in self._removed}
             for query, grades in self._data.judgments(split).items()
         }
-        found = {query: grades for query, grades in left.items() if grades}
-        if not found:
+        judged = {query: grades for query, grades in left.items() if grades}
+        if not judged:
             raise DataError(f"{self.name}: no judgment of its split {split!r} remains.")
-        return found
+        return judged
 
     @cached_property
-    def _left_out(self) -> set[str]:
-        return {document.id for document in self._data.documents() if self._is_out(document)}
+    def _removed(self) -> set[str]:
+        return {document.id for document in self._data.documents() if self._is_removed(document)}
 
-    def _is_out(self, document: Document) -> bool:
+    def _is_removed(self, document: Document) -> bool:
         ids, titles = self._known
         return document.id in ids or bool(document.title and document.title in titles)
 

@@ -1,4 +1,4 @@
-"""What is in a data set: counts, lengths, samples, and every problem found in it."""
+"""Description of a data set (`tsgen data`): counts, lengths, samples, and every bad record."""
 
 from array import array
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ TRAIN = "train"
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Words (separated by white space) in a kind of text."""
+    """Statistics of the lengths of texts, in words separated by white space."""
 
     mean: float
     median: float
@@ -28,7 +28,7 @@ class Lengths:
 
     @classmethod
     def of(cls, counts: "array[int]") -> "Lengths":
-        """The figures over all texts; zeros where there is none."""
+        """Compute the statistics of word counts; zeros where there are none."""
         values = np.asarray(counts if len(counts) else [0])
         median, p95 = (float(value) for value in np.percentile(values, (50, 95)))
         return cls(round(float(values.mean()), 1), median, round(p95, 1), int(values.max()))
@@ -36,7 +36,7 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class SplitFigures:
-    """A split's size; seen and unseen are None for the training split and where there is none."""
+    """Counts of a split; seen and unseen are None for the split train and where there is none."""
 
     queries: int
     judgments: int
@@ -55,7 +55,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class DataReport:
-    """All that `tsgen data` prints."""
+    """The description of a data set, as `tsgen data` prints it."""
 
     name: str
     fingerprint: str
@@ -72,29 +72,32 @@ class DataReport:
 
 
 def describe(data: SourcedDataSet, *, seed: int = 0) -> DataReport:
-    """Read the whole data set. Load it with `skip_bad=True` to collect its problems: without, the
-    first one is raised."""
-    drawn = _Drawn(watched_documents(data), seed)
+    """Read a whole data set and describe it.
+
+    A data set that was loaded with `skip_bad=True` collects its bad records, which are described,
+    too; else the first one raises `DataError`.
+    """
+    statistics = _DocumentStatistics(watched_documents(data), seed)
     judgments = {split: _judgments(data, split) for split in data.splits}
     queries = data.queries()
     return DataReport(
         name=data.name,
         fingerprint=data.fingerprint,
-        documents=len(drawn.words),
-        titles=drawn.titles,
+        documents=len(statistics.words),
+        titles=statistics.titles,
         queries=len(queries),
-        document_words=Lengths.of(drawn.words),
+        document_words=Lengths.of(statistics.words),
         query_words=Lengths.of(array("I", (len(q.text.split()) for q in queries.values()))),
         splits={split: _figures(split, judgments) for split in judgments},
         empty_splits=data.empty_splits,
-        samples=[Sample(d, _query_of(d, data, judgments)) for d in drawn.samples],
+        samples=[Sample(d, _query_of(d, data, judgments)) for d in statistics.samples],
         problem_counts=data.problems.counts,
         problems=list(data.problems),
     )
 
 
-class _Drawn:
-    """One pass over the documents: their lengths, and a few at random (reservoir sampling)."""
+class _DocumentStatistics:
+    """One pass over the documents: their lengths, and a random sample (reservoir sampling)."""
 
     def __init__(self, documents: Iterable[Document], seed: int) -> None:
         self.words = array("I")
@@ -111,7 +114,7 @@ class _Drawn:
 
 
 def _judgments(data: SourcedDataSet, split: str) -> Judgments:
-    """The good judgments of a split; none where all are bad, which its problems say."""
+    """The good judgments of a split; none where all are bad and bad ones are skipped."""
     try:
         return data.judgments(split)
     except DataError:

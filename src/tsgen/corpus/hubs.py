@@ -1,4 +1,7 @@
-"""`irds:NAME`: the sets of ir_datasets, with the extra `datasets`."""
+"""Data sets of hubs: `hf:NAME` or `hf:NAME:CONFIG` of Hugging Face, `irds:NAME` of ir_datasets.
+
+Both need the extra `datasets`. What they download is kept by their own libraries.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -10,27 +13,25 @@ from tsgen.corpus.table_files import Columns, Fields, query_record
 from tsgen.errors import DataError, MissingExtraError, nearest
 from tsgen.records import Document, Judgment, Query
 
-# Libraries that only some users install.
+T = TypeVar("T")
+Tables = Mapping[str, Any]
+"""Split → rows, as `datasets.load_dataset` returns them; rows are dicts read from disk."""
 
 
 def library(module: str, what: str) -> Any:
-    """An optional library, or the command that installs it."""
+    """Import an optional library; an error names the command that installs it."""
     try:
         return import_module(module)
     except ImportError:
         raise MissingExtraError(what, "datasets") from None
 
 
-# `hf:NAME` or `hf:NAME:CONFIG`: data sets of the Hugging Face hub, with the extra `datasets`.
-
-T = TypeVar("T")
-Tables = Mapping[str, Any]
-"""Split → rows, as `datasets.load_dataset` returns them; rows are dicts read from disk."""
-
-
 def hf(name: str, columns: Columns | None) -> Layout:
-    """A set in BEIR's form on the hub (configurations corpus and queries, judgments in default,
-    qrels or in NAME-qrels), or any table with the columns of a document."""
+    """A data set of the Hugging Face hub.
+
+    It is either in BEIR's form (configurations corpus and queries; judgments in the configuration
+    qrels or default, or in the set NAME-qrels), or any table with the columns of a document.
+    """
     hub = library("datasets", f"hf:{name}")
     columns = columns or Columns()
     path, _, config = name.partition(":")
@@ -52,7 +53,7 @@ def hf(name: str, columns: Columns | None) -> Layout:
 
 
 def _only_table(tables: Tables) -> Any:
-    """The rows of the first split: a corpus has one."""
+    """The rows of the first split; a corpus has only one."""
     return next(iter(tables.values()))
 
 
@@ -84,8 +85,11 @@ def _hf_judgment(row: dict[str, Any]) -> Judgment:
 
 
 def irds(name: str, columns: Columns | None) -> Layout:
-    """A set with judgments of its own is one split; of another, each set one level below it that
-    has judgments is a split: `irds:beir/scifact` has train and test."""
+    """A data set of ir_datasets.
+
+    A set with judgments of its own is one split; of any other set, each set one level below it that
+    has judgments is a split: `irds:beir/scifact` has train and test.
+    """
     hub = library("ir_datasets", f"irds:{name}")
     try:
         whole = hub.load(name)
@@ -135,7 +139,7 @@ def _irds_source(
 
 
 def _document(fields: Fields) -> Callable[[Any], Document]:
-    """Named fields where the set has the usual ones, else what it calls its default text."""
+    """Read documents by the usual names of fields, or take the set's default text."""
 
     def make(item: Any) -> Document:
         record = item._asdict()

@@ -38,7 +38,7 @@ _QRELS = re.compile(r"qrels\.(?P<split>.+)|msmarco-doc(?P<track>\w+)-qrels")
 
 
 def msmarco_folder(folder: Path, columns: Columns | None) -> Layout | None:
-    """The sources of a folder in MS MARCO's form."""
+    """The sources of a folder in MS MARCO's form; None for any other folder."""
     collection = find_file(folder, *_COLLECTIONS)
     if collection is None:
         return None
@@ -82,7 +82,7 @@ def _document(width: int, line: bytes) -> Document:
 
 
 def _restricted(layout: Layout, ids_file: Path) -> Layout:
-    """Only the documents with an id in the file, and only judgments of these."""
+    """Keep only the documents whose ids the file lists, and only judgments of these."""
     lines = file_source(ids_file, lambda line: decode(line).strip())
     ids = {name for _, name in lines.rows(Problems(skip_bad=False))}
     documents, qrels = layout.documents, layout.judgments
@@ -123,8 +123,10 @@ def _judgments_of(split: str, own: bool) -> Callable[[bytes], Judgment | None]:
 
 
 def _ids_clash(queries: dict[str, Path]) -> bool:
-    """Whether two splits use the same id for different queries, as the NQ320K release does: each
-    of its files counts from 0. Then ids are written `split:id`."""
+    """Whether two splits use the same id for different queries; then ids become `split:id`.
+
+    The NQ320K release does: each of its files counts from 0.
+    """
     texts: dict[str, int] = {}
     for path in queries.values():
         for _, query in file_source(path, id_and_text).rows(Problems(skip_bad=True)):
@@ -134,7 +136,7 @@ def _ids_clash(queries: dict[str, Path]) -> bool:
 
 
 def _splits(folder: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, Path]]:
-    """The files whose names fit a pattern, by the split they name."""
+    """The files whose names match a pattern, each with the split in its name."""
     for path in sorted(folder.iterdir()):
         stem, form = stem_and_format(path)
         found = pattern.fullmatch(stem)

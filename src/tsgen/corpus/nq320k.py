@@ -2,7 +2,7 @@
 
 `corpus_lite.json` is a list of texts; `train.json` and `dev.json` are lists of [query, position];
 `train.json.qg.json` has synthetic queries in the same form. `dev.json` is what papers test on, so
-it is the split `test` here; the synthetic queries are the split `synthetic`. See docs/guides/data.md.
+it is the split `test` here; the synthetic queries are the split `synthetic` (docs/guides/data.md).
 """
 
 import codecs
@@ -35,7 +35,7 @@ _EXPECTED = "expected a JSON list: [ … , … ]"
 
 
 def nq320k_folder(folder: Path, columns: Columns | None) -> Layout | None:
-    """The sources of the release's folder."""
+    """The sources of a folder in the release's form; None for any other folder."""
     corpus = find_file(folder, "corpus_lite.json")
     if corpus is None:
         return None
@@ -51,9 +51,9 @@ def nq320k_folder(folder: Path, columns: Columns | None) -> Layout | None:
 
 
 def array_items(path: Path) -> Iterator[tuple[int, Any]]:
-    """The items of a JSON list of strings or lists, numbered from 1, a piece of the file at a time.
+    """Stream the items of a JSON list of strings or lists, reading the file in pieces.
 
-    Yields (number, (number, item)): a record needs its own position, which is its id.
+    Yields (number, (number, item)), numbered from 1: the position of a record is its id.
     """
     decoder = json.JSONDecoder()
     pieces = _text_pieces(path)

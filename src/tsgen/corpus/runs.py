@@ -1,5 +1,5 @@
-"""Run files in and out, plain or compressed: TREC (query Q0 document rank score tag) and MS MARCO
-(query document rank).
+"""Run files, read and written, plain or compressed: TREC (query Q0 document rank score tag) and
+MS MARCO (query document rank).
 
 A TREC file is ranked exactly as trec_eval ranks it: by score in single precision, best first; equal
 scores by document id, last in the alphabet first; the rank column is not looked at. An MS MARCO
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 
 def read_run(path: Path) -> Run:
-    """A run file of either kind; the number of columns in the first line tells which."""
+    """Read a run file of either kind, which the number of columns in its first line tells."""
     first = next(numbered_lines(path), None)
     if first is None:
         raise DataError(
@@ -43,13 +43,13 @@ def read_run(path: Path) -> Run:
 
 
 def read_trec(path: Path) -> Run:
-    """A TREC run file; queries in the order of their first line."""
+    """Read a TREC run file; queries come in the order of their first lines."""
     scored = _read(path, _parse_trec, TREC_COLUMNS)
     return {id: _as_trec_eval_ranks(documents) for id, documents in scored.items()}
 
 
 def read_msmarco(path: Path) -> Run:
-    """An MS MARCO run file; a query's ranks must be 1 to n, each once, in whatever order.
+    """Read an MS MARCO run file; a query's ranks must be 1 to n, each once, in whatever order.
 
     A hit's score is 1 / rank, as the file has none.
     """
@@ -85,7 +85,7 @@ def write_msmarco(path: Path, run: Run) -> None:
 def _read(
     path: Path, parse: Callable[[bytes], tuple[str, str, Value]], columns: str
 ) -> dict[str, dict[str, Value]]:
-    """Query → document → what `parse` makes of a line."""
+    """Parse every line: query → document → score or rank. A bad line raises `DataError`."""
     run: dict[str, dict[str, Value]] = {}
     for number, line in numbered_lines(path):
         try:
@@ -168,7 +168,7 @@ def _write(path: Path, run: Run, lines: Callable[[str, list[Hit]], Iterator[str]
 
 
 def _check_ids(query_id: str, hits: list[Hit]) -> None:
-    """Nothing empty and no white space in the ids, or the columns would shift."""
+    """Refuse ids that are empty or have white space, which would shift the columns."""
     ids = [query_id.encode(), *(hit.document_id.encode() for hit in hits)]
     if b"\n".join(ids).split() != ids:
         wrong = next(id for id in ids if id.split() != [id])

@@ -1,4 +1,9 @@
-"""A data set put together from sources: each reads one file, the checks are the same for all."""
+"""Data sets made of sources: each source reads the records of one file, in whatever format, and the
+checks of the records are the same for all.
+
+The parts of this file are the report of bad records, the reading of plain and compressed text
+files, sources, and the data set that checks every record it hands out.
+"""
 
 import gzip
 import io
@@ -16,14 +21,19 @@ from tsgen.artifact import hash_file, hash_strings
 from tsgen.errors import DataError
 from tsgen.records import Document, Judgment, Judgments, Query
 
-# What is wrong with a data set: the first problem stops the work, or all of them are collected.
+# Bad records: the first one raises, or all of them are collected.
 
 ADVICE = "Correct it, or go on without such records with --skip-bad (in Python: skip_bad=True)."
 
 
 class BadRecord(Exception):
-    """Raised while one record is read: what kind of problem it is, what was found and expected;
-    and its place (file, line), where that is not the record's in its source."""
+    """Raised where one record cannot be read.
+
+    Args:
+        kind: The kind of problem, under which problems are counted.
+        message: What was found and what was expected.
+        place: File and line of the problem, where these are not the record's own.
+    """
 
     def __init__(self, kind: str, message: str, place: tuple[str, int] | None = None) -> None:
         super().__init__(message)
@@ -32,7 +42,7 @@ class BadRecord(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One bad record: where it is, and what was found and expected."""
+    """A bad record: its kind and place, and what was found and expected."""
 
     kind: str
     file: str
@@ -44,14 +54,14 @@ class Problem:
 
 
 class Problems:
-    """A collector. Unless bad records are to be skipped, the first report raises `DataError`."""
+    """The bad records met so far; unless these are skipped, the first one raises `DataError`."""
 
     def __init__(self, *, skip_bad: bool) -> None:
         self.skip_bad = skip_bad
         self._found: dict[tuple[str, str, int], Problem] = {}
 
     def report(self, problem: Problem) -> None:
-        """Raise, or keep the problem once, however often its file is read."""
+        """Raise `DataError`, or record the problem, once however often its file is read."""
         if not self.skip_bad:
             raise DataError(f"{problem}. {ADVICE}")
         self._found.setdefault((problem.kind, problem.file, problem.line), problem)
@@ -73,7 +83,7 @@ class Problems:
         return len(self._found)
 
 
-# One reader for text files, plain or compressed: numbered lines, errors that name the place.
+# Text files, plain or compressed: numbered lines, and errors that name the line.
 
 COMPRESSIONS = (".gz", ".zst")
 BUFFER = 2**20
@@ -82,7 +92,7 @@ DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """The file's bytes, decompressed if its first bytes say so, whatever its name says."""
+    """Open a file's bytes, decompressed if its first bytes say so, whatever its name."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
@@ -96,8 +106,8 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 class _Frames(io.RawIOBase):
-    """Zstandard frames, one after the other. Unlike the library's own reader, this one does not
-    take a frame that is cut off for the end of the file."""
+    """A reader of Zstandard frames that, unlike the library's own, does not take a truncated frame
+    for the end of the file."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
@@ -135,7 +145,7 @@ class _Frames(io.RawIOBase):
 
 
 def all_lines(path: Path) -> Iterator[bytes]:
-    """Every line with its end, blank or not; the byte order mark some editors write is left out."""
+    """Stream every line with its line end, blank ones included, without a byte order mark."""
     number = 0
     with open_bytes(path) as file:
         try:
@@ -146,7 +156,7 @@ def all_lines(path: Path) -> Iterator[bytes]:
 
 
 def damaged(place: str, error: Exception) -> DataError:
-    """A compressed file that cannot be read to its end."""
+    """The error of a compressed file that cannot be read to its end."""
     return DataError(
         f"{place}: the compressed file is damaged here ({error}); expected a complete file. "
         "Copy or download it again."
@@ -154,7 +164,7 @@ def damaged(place: str, error: Exception) -> DataError:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Line numbers, from 1, and lines without their ends; blank lines are counted but left out."""
+    """Stream lines without their ends, numbered from 1; blank lines are counted but left out."""
     for number, line in enumerate(all_lines(path), start=1):
         stripped = line.rstrip(b"\r\n")
         if stripped and not stripped.isspace():
@@ -167,7 +177,7 @@ def first_line(path: Path) -> bytes:
 
 
 def decode(line: bytes) -> str:
-    """The line as text; `BadRecord` where it is not UTF-8."""
+    """Decode a line; `BadRecord` where it is not UTF-8."""
     try:
         return line.decode()
     except UnicodeDecodeError:
@@ -175,7 +185,7 @@ def decode(line: bytes) -> str:
 
 
 def check_decoded(text: str) -> str:
-    """Text that was decoded with `surrogateescape`, if all its bytes were UTF-8."""
+    """Return text that was decoded with `surrogateescape`; `BadRecord` where it was not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -204,26 +214,29 @@ def find_file(folder: Path, *names: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
+# Sources of records, and the data set made of them.
+
 T = TypeVar("T")
 USUAL_SPLITS = ("train", "dev", "test")
 
 
 @dataclass(frozen=True, slots=True)
 class Source(Generic[T]):
-    """Where records of one kind come from.
+    """A reader of records of one kind: documents, queries or judgments.
 
-    `raw` gives numbered raw records; `make` turns one into a record, into None for what is no
-    record (a header, a document outside an id list), or raises `BadRecord`.
+    `raw` streams numbered raw records (lines, rows, objects). `make` turns one into a record, into
+    None where it is none (a header, a document outside a list of ids), or raises `BadRecord`.
+    `digest` hashes what decides the records.
     """
 
     name: str
     raw: Callable[[], Iterator[tuple[int, Any]]]
     make: Callable[[Any], T | None]
     digest: Callable[[], str]
-    remote: bool = False  # a look inside could mean a download
+    remote: bool = False  # reading it may need a download
 
     def rows(self, problems: Problems) -> Iterator[tuple[int, T]]:
-        """The records with their line numbers; bad ones go to `problems`."""
+        """Stream the records with their line numbers; bad ones are reported to `problems`."""
         for line, raw in self.raw():
             try:
                 record = self.make(raw)
@@ -235,7 +248,7 @@ class Source(Generic[T]):
                 yield line, record
 
     def is_empty(self) -> bool:
-        """Whether there is not even one record, good or bad."""
+        """Whether there is no record at all, good or bad; a remote source is not read for that."""
         if self.remote:
             return False
         problems = Problems(skip_bad=True)
@@ -248,7 +261,14 @@ def file_source(
     *options: str,
     raw: Callable[[Path], Iterator[tuple[int, Any]]] = numbered_lines,
 ) -> Source[T]:
-    """A source that reads a file; `options` are what else decides the records, for the hash."""
+    """A source that reads a file.
+
+    Args:
+        path: The file.
+        make: Turns a raw record into a record (see `Source`).
+        options: What decides the records beside the file, for the hash.
+        raw: Streams the file's raw records; by default its lines.
+    """
     return Source(
         name=str(path),
         raw=lambda: raw(path),
@@ -259,7 +279,7 @@ def file_source(
 
 @dataclass(slots=True)
 class Layout:
-    """The sources that a folder, file or name was found to hold."""
+    """The sources of a data set, as a loader has found them in a folder, a file or a hub."""
 
     documents: Source[Document]
     queries: Sequence[Source[Query]] = ()
@@ -267,7 +287,7 @@ class Layout:
 
 
 class SourcedDataSet:
-    """A `DataSet` over sources, which checks every record it hands out."""
+    """A `DataSet` over sources that checks every record it hands out."""
 
     def __init__(self, name: str, layout: Layout, *, skip_bad: bool = False) -> None:
         self.name = name
@@ -277,7 +297,7 @@ class SourcedDataSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the documents' bytes and of the options that select from them."""
+        """A hash of the documents' bytes and of the options that decide the records."""
         return self._layout.documents.digest()
 
     @cached_property
@@ -308,7 +328,7 @@ class SourcedDataSet:
         self._document_ids = ids
 
     def queries(self) -> Mapping[str, Query]:
-        """All queries by id."""
+        """All queries of all splits, by id."""
         return self._queries
 
     @cached_property
@@ -350,7 +370,7 @@ class SourcedDataSet:
         return self._layout.judgments[split]
 
     def _choice(self, split: str) -> str:
-        """The end of the message about a split that cannot be used."""
+        """The last sentence of the message about a split that cannot be used."""
         names = ", ".join(name for name in self.splits if name != split)
         return f"Splits with judgments: {names or 'none'}."
 

@@ -1,4 +1,8 @@
-"""Seen and unseen: what a test set asks of memory, and what of generalisation (Tables 2 and 3)."""
+"""Seen and unseen queries, which test memory and generalisation (Tables 2 and 3).
+
+A query is seen if one of its relevant documents is relevant to a training query. `seen_unseen`
+divides the queries of a split, `split_documents` makes training sets that leave documents unseen.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +18,7 @@ from tsgen.errors import DataError
 from tsgen.records import Judgments
 
 HEADER = "query-id\tcorpus-id\tscore\n"
-LEARNED_FROM = ("train", "synthetic", "dev")  # what a model sees before it is tested
+LEARNED_FROM = ("train", "synthetic", "dev")  # splits that a model may be trained or tuned on
 
 
 def seen_unseen(
@@ -37,15 +41,16 @@ def seen_queries(judgments: Judgments, training: Judgments) -> set[str]:
 
 
 class SplitConfig(StageConfig):
-    """The share of the documents that keep their training queries."""
+    """The setting of a split of documents into seen and unseen ones."""
 
     fraction: float = Field(0.5, gt=0, lt=1)
+    """The share of the documents that keep their training queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitReport:
-    """What a split kept: documents on the Seen side, queries of each split before and after, and
-    how many queries of the split that is tested on are now seen and unseen."""
+    """Counts of a split of documents: the documents on the Seen side, the queries of each split
+    before and after, and how many queries of the tested split are now seen and unseen."""
 
     documents: int
     seen_documents: int
@@ -56,7 +61,7 @@ class SplitReport:
     unseen: int
 
     def summary(self) -> str:
-        """Three lines for the terminal."""
+        """Describe the split in three lines for the terminal."""
         changes = ", ".join(
             f"{split} {count:,} → {self.queries_after[split]:,}"
             for split, count in self.queries_before.items()
@@ -107,7 +112,7 @@ def split_documents(
 
 
 def _tested(data: DataSet) -> str:
-    """The split to test on; a data set without it, or without training queries, is refused."""
+    """The split to test on; a data set without one, or without training queries, is refused."""
     tested = next((split for split in ("test", "dev") if split in data.splits), None)
     if tested is None or "train" not in data.splits:
         raise DataError(
@@ -118,7 +123,7 @@ def _tested(data: DataSet) -> str:
 
 
 def _of_seen(judgments: Judgments, kept: set[str]) -> Judgments:
-    """The queries whose relevant documents are all Seen, with their grades of Seen documents."""
+    """Keep the queries whose relevant documents are all Seen, with the grades of Seen documents."""
     return {
         query: {document: grade for document, grade in grades.items() if document in kept}
         for query, grades in judgments.items()

@@ -5,8 +5,8 @@ their answers, in `stdlib_questions/`, one file a split, one JSON object a line:
 
     {"query": "merge two sorted lists", "documents": ["heapq.merge"]}
 
-or, as a query writer gives them, with one "document".
-Names that this Python does not have are skipped; `missing_names` lists them.
+or, as query writers write them, with one "document". Names that this Python does not have are
+skipped; `missing_names` lists them.
 """
 
 import subprocess
@@ -19,15 +19,14 @@ from typing import NamedTuple, TypeVar
 import orjson
 
 from tsgen.artifact import hash_file, hash_strings
-from tsgen.corpus import stdlib_objects
 from tsgen.corpus.sources import Layout, Source, numbered_lines
-from tsgen.corpus.stdlib_objects import StdlibObject
 from tsgen.corpus.table_files import Columns
 from tsgen.errors import DataError
 from tsgen.records import Document, Judgment, Query
 
 T = TypeVar("T")
 QUESTIONS = Path(__file__).with_name("stdlib_questions")
+READER = Path(__file__).with_name("stdlib_objects.py")  # a script, run by a fresh interpreter
 
 
 class Question(NamedTuple):
@@ -39,7 +38,7 @@ class Question(NamedTuple):
 
 
 def stdlib(name: str, columns: Columns | None) -> Layout:
-    """The standard library's documents, and a split for each file of questions."""
+    """The sources of the standard library's documents, and a split for each file of questions."""
     if name or columns:
         raise DataError(f"stdlib:{name}: there is only one such set; expected just stdlib:")
     files = sorted(QUESTIONS.glob("*.jsonl"))
@@ -52,26 +51,25 @@ def stdlib(name: str, columns: Columns | None) -> Layout:
 
 @cache
 def stdlib_documents() -> tuple[Document, ...]:
-    """A document for each object: its dotted name is the id, and with its words the title.
+    """A document for each documented object; its dotted name is the id.
 
-    A fresh interpreter reads them: in this one, other packages may have replaced some by their own.
+    A fresh interpreter reads the objects, as in this one other packages may have replaced some.
     """
-    command = [sys.executable, "-I", "-S", stdlib_objects.__file__]
+    command = [sys.executable, "-I", "-S", str(READER)]
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode:
         raise DataError(
             f"stdlib: {sys.executable} cannot read its own documentation; expected a complete "
             f"Python 3.11 or later. It says: {done.stderr.decode(errors='replace').strip()}"
         )
-    found = (StdlibObject(*fields) for fields in orjson.loads(done.stdout))
     return tuple(
-        Document(each.name, each.text, each.title, {"kind": each.kind, "module": each.module})
-        for each in found
+        Document(name, text, title, {"kind": kind, "module": module})
+        for name, title, kind, module, text in orjson.loads(done.stdout)
     )
 
 
 def questions(path: Path) -> Iterator[tuple[int, Question]]:
-    """The questions of a file with their line numbers, which are part of their ids."""
+    """Read the questions of a file, each with its line number, which is part of its id."""
     for number, line in numbered_lines(path):
         record = orjson.loads(line)
         names = record.get("documents") or [record["document"]]
@@ -81,8 +79,8 @@ def questions(path: Path) -> Iterator[tuple[int, Question]]:
 def missing_names(split: str) -> list[str]:
     """The answers to a split's questions that this Python does not have, in file order."""
     known = _names()
-    asked = (name for _, each in questions(QUESTIONS / f"{split}.jsonl") for name in each.documents)
-    return list(dict.fromkeys(name for name in asked if name not in known))
+    names = (name for _, each in questions(QUESTIONS / f"{split}.jsonl") for name in each.documents)
+    return list(dict.fromkeys(name for name in names if name not in known))
 
 
 def _source(path: Path, read: Callable[[Path], Iterator[tuple[int, T]]]) -> Source[T]:
@@ -102,7 +100,7 @@ def _judgments(path: Path) -> Iterator[tuple[int, Judgment]]:
 
 
 def _record(record: T) -> T:
-    """What was read is a record already."""
+    """Return the record as it is: what was read needs no parsing."""
     return record
 
 
@@ -111,5 +109,5 @@ def _names() -> set[str]:
 
 
 def _fingerprint() -> str:
-    """A hash of names and texts, which depend on the Python version."""
+    """A hash of the documents' ids and texts, which depend on the Python version."""
     return hash_strings(*(part for each in stdlib_documents() for part in (each.id, each.contents)))

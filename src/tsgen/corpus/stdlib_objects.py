@@ -1,7 +1,8 @@
 """The documented objects of the Python standard library, found in the running interpreter.
 
-Imports nothing but the library it reads: run as a script, it writes what it finds as JSON, from an
-interpreter in which no other package has replaced a standard object by its own.
+This file is a script for `tsgen.corpus.stdlib`, which runs it in a fresh interpreter and reads the
+objects as JSON: there no other package has replaced a standard object by its own. So it imports
+nothing but the library that it reads.
 """
 
 import inspect
@@ -64,7 +65,7 @@ class StdlibObject(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """A public name, and what it stands for in the running interpreter."""
+    """A public name and its object in the running interpreter."""
 
     name: str
     kind: str
@@ -73,7 +74,7 @@ class _Found(NamedTuple):
 
 
 def stdlib_objects() -> list[StdlibObject]:
-    """All of them, module by module, in alphabetical order; each object once.
+    """All documented objects, module by module in alphabetical order, each object once.
 
     An object that is public in several modules is named after the one that defines it; a method
     is named after the most general public class that has it.
@@ -89,7 +90,7 @@ def stdlib_objects() -> list[StdlibObject]:
 
 
 def _modules() -> Iterator[_Found]:
-    """The modules that this interpreter has."""
+    """The listed modules that this interpreter has."""
     for name in MODULES:
         try:
             yield _Found(name, "module", name, import_module(name))
@@ -169,7 +170,7 @@ def _described(found: _Found) -> StdlibObject | None:
 
 
 def _docstring(value: Any, name: str) -> str:
-    """What was written for this object; for a class, also for making one."""
+    """The docstring that was written for this object; for a class also that of `__init__`."""
     if not inspect.isclass(value):
         inherited = not inspect.isroutine(value) and value.__doc__ == type(value).__doc__
         return "" if inherited else _real(value.__doc__, name)
@@ -210,7 +211,7 @@ def _signature(value: Any) -> str:
 
 
 def _shown(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Without its annotation, and with a default that does not depend on the machine."""
+    """Drop a parameter's annotation, and a default that depends on the machine."""
     empty = inspect.Parameter.empty
     default = parameter.default
     if default is not empty and (not isinstance(default, _PLAIN) or _is_path(default)):
@@ -223,7 +224,7 @@ def _is_path(value: Any) -> bool:
 
 
 class _Name(str):
-    """A default value that is shown by its name."""
+    """A default value that is printed as a name, without quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__

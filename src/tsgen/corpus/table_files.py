@@ -56,18 +56,18 @@ class Columns(StageConfig):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The names to look for in a record: the ones that were asked for, or the usual ones."""
+    """The names of fields to look for in a record: those that the user named, or the usual ones."""
 
     id: Sequence[str]
     title: Sequence[str]
     text: Sequence[str]
     joined: Sequence[str] = ()  # several columns that together are the text
     metadata: Sequence[str] | None = None
-    asked: Sequence[str] = ()  # names that a table without them does not fit
+    required: Sequence[str] = ()  # names by the user, which a table must have
 
     @classmethod
     def of(cls, columns: Columns) -> "Fields":
-        """The fields of a document."""
+        """The names for documents: those of `columns`, else the usual ones."""
         single = [name for name in (columns.id, columns.title) if name]
         return cls(
             id=(columns.id,) if columns.id else ID_NAMES,
@@ -75,17 +75,17 @@ class Fields:
             text=columns.text or TEXT_NAMES,
             joined=columns.text if len(columns.text) > 1 else (),
             metadata=columns.metadata,
-            asked=(*single, *columns.text, *(columns.metadata or ())),
+            required=(*single, *columns.text, *(columns.metadata or ())),
         )
 
     def fit(self, names: Sequence[str]) -> bool:
-        """Whether a table with these columns has an id, a text, and all that was asked for."""
+        """Whether a table with these columns has an id, a text, and all columns that were named."""
         has_id = any(name in names for name in self.id)
         has_text = any(name in names for name in self.text)
-        return has_id and has_text and all(name in names for name in self.asked)
+        return has_id and has_text and all(name in names for name in self.required)
 
     def document(self, record: dict[str, Any]) -> Document:
-        """A record as a document; `BadRecord` says what it lacks."""
+        """Make a document of a record; `BadRecord` says what it lacks."""
         if not any(name in record for name in self.text):
             raise BadRecord("missing text", _lacks_text(record, self.text))
         name = _id(_take(record, self.id), self.id)
@@ -99,7 +99,7 @@ class Fields:
         return _text(_take(record, self.text), "text")
 
     def _rest(self, record: dict[str, Any]) -> Mapping[str, Any]:
-        """What is left of the record; a nested `metadata` is opened."""
+        """The metadata: the other fields of the record, with those of a nested `metadata`."""
         nested = record.pop("metadata", None)
         if isinstance(nested, dict):
             record = {**record, **nested} if record else nested
@@ -112,14 +112,14 @@ QUERY_FIELDS = Fields(QUERY_ID_NAMES, (), QUERY_TEXT_NAMES)
 
 
 def document_table(path: Path, columns: Columns | None = None) -> Source[Document]:
-    """Documents from a JSONL, CSV or TSV file."""
+    """The source of documents in a JSONL, CSV or TSV file, with the usual or the named columns."""
     columns = columns or Columns()
     fields = Fields.of(columns)
     return _table(path, fields, fields.document, columns.model_dump_json())
 
 
 def query_table(path: Path) -> Source[Query]:
-    """Queries from a JSONL, CSV or TSV file; a TSV file may be just ids and texts."""
+    """The source of queries in a JSONL, CSV or TSV file; a TSV file may be just ids and texts."""
     has_names = stem_and_format(path)[1] in (*JSON_FORMATS, "csv")
     if not has_names and not QUERY_FIELDS.fit(_split_tabs(first_line(path))):
         return file_source(path, id_and_text)
@@ -127,7 +127,7 @@ def query_table(path: Path) -> Source[Query]:
 
 
 def id_and_text(line: bytes) -> Query:
-    """A query written as `id<TAB>text`."""
+    """Parse a query that is written as `id<TAB>text`."""
     name, tab, text = decode(line).partition("\t")
     if not tab or not name.strip():
         raise BadRecord("wrong columns", f"found {name[:60]!r}; expected an id, a tab, and a text")
@@ -135,7 +135,7 @@ def id_and_text(line: bytes) -> Query:
 
 
 def json_object(line: bytes) -> dict[str, Any]:
-    """One line of a JSONL file."""
+    """Parse one line of a JSONL file, which must be an object."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -148,7 +148,7 @@ def json_object(line: bytes) -> dict[str, Any]:
 
 
 def query_record(record: dict[str, Any]) -> Query:
-    """A record as a query."""
+    """Make a query of a record; `BadRecord` says what it lacks."""
     if not any(name in record for name in QUERY_TEXT_NAMES):
         raise BadRecord("missing text", _lacks_text(record, QUERY_TEXT_NAMES))
     name = _id(_take(record, QUERY_ID_NAMES), QUERY_ID_NAMES)
@@ -158,7 +158,7 @@ def query_record(record: dict[str, Any]) -> Query:
 def _table(
     path: Path, fields: Fields, make: Callable[[dict[str, Any]], T], *options: str
 ) -> Source[T]:
-    """A source of records, whichever of the three formats the file has."""
+    """The source of records in a file of any of the three formats."""
     form = stem_and_format(path)[1]
     if form in JSON_FORMATS:
         return file_source(path, lambda line: make(json_object(line)), *options)
@@ -187,7 +187,7 @@ def _header(path: Path, first: list[str], fields: Fields) -> tuple[list[str] | N
     raise DataError(
         f"{path}:1: the columns are {', '.join(names) or 'none'}; expected an id "
         f"({' or '.join(fields.id)}), a text ({' or '.join(fields.text)})"
-        + (f" and {', '.join(fields.asked)}" if fields.asked else "")
+        + (f" and {', '.join(fields.required)}" if fields.required else "")
         + ". Name them: columns=Columns(id=…, text=…), or [columns] in a data set's .toml file."
     )
 

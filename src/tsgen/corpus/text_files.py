@@ -1,7 +1,9 @@
-"""A folder of text files: each is a document, its path the id.
+"""Folders of text files (plain text, Markdown, reStructuredText): each file is a document.
 
-Files in folders inside it are read, too. Left out are hidden files and folders, and folders that
-tsgen wrote: an engine may stand among its documents.
+The path inside the folder is the id; files in folders inside it are read, too. The title is that of
+the front matter, else the first heading, else made from the file's name; marks are removed from the
+text. Left out are hidden files and folders, and folders that tsgen wrote: an engine may stand among
+its documents.
 """
 
 import html
@@ -17,7 +19,7 @@ from tsgen.corpus.table_files import Columns
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document
 
-# Markdown as plain text: where its first heading is, and its words without the marks.
+# Markdown as plain text.
 
 _FENCE = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)",
@@ -51,7 +53,7 @@ _ASIDE = re.compile("\ufdd0([0-9]+)\ufdd1")  # a number between characters that 
 
 
 class Heading(NamedTuple):
-    """A heading's words, and where in the text it stands."""
+    """A heading: its words, and where it begins and ends in the text."""
 
     title: str
     start: int
@@ -71,7 +73,7 @@ def first_heading(text: str) -> Heading | None:
 
 
 def clean_markdown(text: str) -> str:
-    """The text without marks and HTML tags; links are their text, code stays as it is."""
+    """Remove marks and HTML tags; links become their text, code stays as it is."""
     parts, end = [], 0
     for fenced in _FENCE.finditer(text):
         parts += [_prose(text[end : fenced.start()]), fenced["code"]]
@@ -80,7 +82,7 @@ def clean_markdown(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text without fenced code in it. What stands in `ticks` is put aside while marks go."""
+    """Clean text that has no fenced code; code in `ticks` is put aside while marks are removed."""
     kept: list[str] = []
 
     def inline(found: re.Match[str]) -> str:
@@ -97,7 +99,7 @@ def _prose(text: str) -> str:
     return _ASIDE.sub(lambda found: kept[int(found[1])], html.unescape(text))
 
 
-# reStructuredText as plain text: where its title is, and its words without the marks.
+# reStructuredText as plain text.
 
 _LINE = r"(?P<{}>[=\-~^\"'`*+#:.<>_])(?P={}){{2,}}[ \t]*"
 _RST_TITLE = re.compile(
@@ -113,20 +115,20 @@ _RST_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*
 
 
 def first_title(text: str) -> Heading | None:
-    """The first underlined line, perhaps with a line over it, too."""
+    """The first title of a reStructuredText: an underlined line, perhaps with a line above it."""
     found = _RST_TITLE.search(text)
     return found and Heading(clean_rst(found["title"]), found.start(), found.end())
 
 
 def clean_rst(text: str) -> str:
-    """The text without marks; links and roles are their text, directives their argument."""
+    """Remove marks; links and roles become their text, directives their argument."""
     for mark in (_RST_RULE, _RST_TARGET):
         text = mark.sub("", text)
     text = _LINK.sub(r"\g<text>", _DIRECTIVE.sub(r"\1", text))
     return _RST_EMPHASIS.sub(r"\2", text).strip()
 
 
-# A text file as a title and a text, by the marks of its kind.
+# A text file as a title and a text.
 
 SUFFIXES = (".md", ".markdown", ".txt", ".rst")
 _FRONT_MATTER = re.compile(
@@ -139,15 +141,23 @@ _BLOCKS = (">", ">-", "|", "|-")  # YAML's marks of a value on the next lines
 
 
 class TextFile(NamedTuple):
-    """What a file says, without the marks."""
+    """The title and the text of a file, without the marks."""
 
     title: str
     text: str
 
 
 def parse(text: str, stem: str, suffix: str) -> TextFile:
-    """The title is that of the front matter, else the first heading, else made from the file's
-    name; the text is all the rest. Of plain text only the beginning can be a heading."""
+    """Split a file into title and text.
+
+    The title is that of the front matter, else the first heading, else made from the file's name;
+    the text is all the rest. In plain text only the beginning can be a heading.
+
+    Args:
+        text: The file's text.
+        stem: The file's name without its suffix.
+        suffix: The suffix, one of `SUFFIXES`.
+    """
     fields, text = _front_matter(text.replace("\r\n", "\n"))
     heading = first_title(text) if suffix == ".rst" else first_heading(text)
     if heading and suffix == ".txt" and text[: heading.start].strip():
@@ -184,11 +194,13 @@ def _clean(text: str, suffix: str) -> str:
     return re.sub(r"[ \t]*\n(?:[ \t]*\n)+", "\n\n", cleaned)
 
 
+# A folder of text files as a source of documents.
+
 LOOKS_LIKE = f"text files, {', '.join(SUFFIXES)}, also in folders inside it"
 
 
 def text_folder(folder: Path, columns: Columns | None) -> Layout | None:
-    """The source of a folder that has a text file."""
+    """The source of a folder that has a text file; None for any other folder."""
     if not text_files(folder):
         return None
     if columns is not None:
@@ -244,6 +256,6 @@ def _text(path: Path) -> str:
 
 
 def _digest(folder: Path) -> str:
-    """A hash of all names and contents."""
+    """A hash of the names and contents of all files."""
     files = text_files(folder).items()
     return hash_strings(*(part for name, path in files for part in (ascii(name), hash_file(path))))

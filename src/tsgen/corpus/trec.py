@@ -1,4 +1,4 @@
-"""TREC files: topics (`<top>` blocks, or ids and texts) and qrels, also BEIR's and MS MARCO's."""
+"""TREC files: topics (`<top>` blocks) and qrels, also with the columns of BEIR and MS MARCO."""
 
 import re
 from collections.abc import Iterator
@@ -24,19 +24,20 @@ _TITLE = re.compile(r"<title>\s*(?:Topic:)?\s*([^<]*)")
 
 
 def query_file(path: Path) -> Source[Query]:
-    """Queries from any file that holds some: TREC topics, JSONL, CSV, or ids and texts."""
+    """The source of queries in a file of TREC topics, JSONL, CSV, or ids and texts."""
     if first_line(path).lstrip().startswith(b"<"):
         return file_source(path, _topic, raw=_blocks)
     return query_table(path)
 
 
 def qrels_file(path: Path) -> Source[Judgment]:
-    """Judgments: query, document, grade (BEIR); query, 0, document, grade (TREC); or just two."""
+    """The source of judgments in a file with the columns query, document, grade (BEIR), or query,
+    0, document, grade (TREC), or query, document."""
     return file_source(path, judgment)
 
 
 def qrels_folder(folder: Path) -> dict[str, Source[Judgment]]:
-    """A folder of judgments, one file a split: `train.tsv`, `test.tsv.gz` and so on."""
+    """The sources of a folder with one file of judgments a split: `train.tsv`, `test.tsv.gz`, …"""
     files = {stem_and_format(path): path for path in sorted(folder.iterdir()) if path.is_file()}
     found = {stem: qrels_file(p) for (stem, form), p in files.items() if form in QRELS_FORMATS}
     if not found:
@@ -46,7 +47,7 @@ def qrels_folder(folder: Path) -> dict[str, Source[Judgment]]:
 
 
 def judgment(line: bytes) -> Judgment | None:
-    """One line of a qrels file; None for a header."""
+    """Parse one line of a qrels file; None for a header."""
     text = decode(line)
     cells = text.split("\t") if "\t" in text else text.split()
     match [cell.strip() for cell in cells]:
@@ -68,7 +69,7 @@ _EXPECTED = "expected query, document, grade; or query, 0, document, grade; or q
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Each `<top>` block with the number of its first line."""
+    """Stream the `<top>` blocks, each with the number of its first line."""
     start, block = 0, b""
     for number, line in numbered_lines(path):
         if line.lstrip().startswith(b"<top>"):

@@ -1,4 +1,8 @@
-"""The demo: an engine fitted on the documentation of Python's standard library, and searches."""
+"""The demo: an engine fitted on the documentation of Python's standard library, and searches.
+
+An engine is compared with BM25 and with tsgen-mini on questions written by hand, and searches for
+some of them.
+"""
 
 import platform
 from collections.abc import Collection, Sequence
@@ -29,7 +33,7 @@ ENGINE = "engine"
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A question, the engine's first hits with their reasons, and the names that answer it."""
+    """A question, the engine's first hits with their reasons, and the ids of relevant documents."""
 
     query: str
     hits: Sequence[Hit]
@@ -38,7 +42,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What the demo found, for the terminal and as JSON."""
+    """The demo's comparison of systems, its engine and its searches."""
 
     comparison: SystemComparison
     engine: Engine
@@ -60,7 +64,11 @@ class Demo:
 def demo(data: DataSet, out: Path, preset: str, seed: int = 0) -> Demo:
     """Fit an engine, compare it with other systems on the questions, and search with it.
 
-    The engine and run files go to `out`, all other work to the cache: a second run finds it there.
+    Args:
+        data: The data set `stdlib:`.
+        out: A folder for the engine and the run files; all else is kept in the cache.
+        preset: The preset of the settings.
+        seed: Of all that is trained.
     """
     settings = read_settings(None, [], preset)
     fit_engine(data, engine_config(settings), out / ENGINE, seed)
@@ -80,6 +88,6 @@ def demo(data: DataSet, out: Path, preset: str, seed: int = 0) -> Demo:
 def _searches(data: DataSet, engine: Engine) -> list[Search]:
     judgments = data.judgments(SPLIT)
     answers = {q.text: judgments[q.id] for q in data.queries().values() if q.id in judgments}
-    asked = [text for text in SEARCHES if text in answers]  # else this Python lacks all its answers
-    found = engine.search(asked, SHOWN)
-    return [Search(text, hits, answers[text]) for text, hits in zip(asked, found, strict=True)]
+    texts = [text for text in SEARCHES if text in answers]  # else this Python lacks all answers
+    hits = engine.search(texts, SHOWN)
+    return [Search(text, own, answers[text]) for text, own in zip(texts, hits, strict=True)]

@@ -1,4 +1,9 @@
-"""What each iteration gains: the engine after every one, beside BM25, on the same queries."""
+"""What each iteration of training gains: the engine after every one, beside BM25.
+
+Every iteration after the first trains on the permutations that the generator of the one before it
+favours (`tsgen.train.iterate`). The engine after each iteration searches for the same queries; each
+is tested against BM25 and, by a paired t-test, against the iteration before it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,13 +32,13 @@ REFERENCE = "bm25"
 
 @dataclass(frozen=True, slots=True)
 class IterationComparison:
-    """BM25 and the iterations, tested against BM25 and each against the one before it."""
+    """Figures of BM25 and of every iteration, each tested against BM25 and the one before it."""
 
     comparison: SystemComparison
-    minutes: Mapping[str, float]  # of training: the weigher's if it was learned, each iteration's
+    minutes: Mapping[str, float]  # of training of each stage (a learned weigher, each iteration)
 
     def gains(self, group: str, measure: str) -> list[Comparison]:
-        """Paired t-tests of each iteration from the second on against the one before."""
+        """Paired t-tests of each iteration from the second on against the one before it."""
         scores = self.comparison.scores
         steps = pairwise(name for name in scores if name != REFERENCE)
         tests = [
@@ -43,7 +48,7 @@ class IterationComparison:
         return [test for found in tests for test in found]
 
     def table(self) -> Table:
-        """The comparison's table; its notes say what each iteration adds, and the minutes."""
+        """The comparison's table, with the gain of each iteration and the minutes as notes."""
         table = self.comparison.table()
         notes = {
             f"{gain.system} − the one before, M@10": f"{_signed(gain.mean_difference)} ({_p(gain)})"
@@ -53,7 +58,7 @@ class IterationComparison:
         return replace(table, notes={**table.notes, **notes, "minutes of training": minutes})
 
     def as_json(self) -> dict[str, Any]:
-        """All figures, tests, settings and times."""
+        """All figures, tests, settings and training times."""
         gains = [
             {
                 "queries": group,
@@ -91,7 +96,7 @@ def compare_iterations(
     runs = {REFERENCE: bench.run(lexical, lexical.settings({}))}
     for number, folder in enumerate(iterations, 1):
         key = hash_strings(read_manifest(folder).key, *asking)
-        after = _After(opened, terms, folder)
+        after = _IterationOf(opened, terms, folder)
         runs[f"iteration {number}"] = bench.search(f"iteration-{number}", key, after.engine)
     groups = query_groups(data, split)
     scores = {name: evaluate_groups(run, judgments, groups) for name, run in runs.items()}
@@ -104,13 +109,15 @@ def compare_iterations(
 
 
 @dataclass(frozen=True, slots=True)
-class _After:
+class _IterationOf:
+    """An engine with the generator that one of its iterations has trained."""
+
     last: Engine
     terms: Path
     iteration: Path
 
     def engine(self) -> Snapshot:
-        """The engine with the generator of that iteration."""
+        """Open the engine with the generator of that iteration."""
         config, sets = self.last.config, TermSets.load(self.terms)
         generator = Generator.load(self.iteration / MODEL, sets, config.model)
         return Snapshot(generator, config, self.last.documents)

@@ -42,7 +42,7 @@ _PROVIDERS = FallbackProvider(  # type: ignore[no-untyped-call]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What a run scores on each judged query, and on average."""
+    """The scores of a run on each judged query, and on average."""
 
     query_ids: tuple[str, ...]
     values: Mapping[str, NDArray[np.float64]]  # measure → one value per query, as in `query_ids`
@@ -54,7 +54,7 @@ class Scores:
 
     @property
     def means(self) -> dict[str, float]:
-        """Measure → mean over the queries."""
+        """The mean of each measure over the queries."""
         return {name: float(values.mean()) for name, values in self.values.items()}
 
 
@@ -78,7 +78,7 @@ def evaluate(run: Run, judgments: Judgments) -> Scores:
 def evaluate_groups(
     run: Run, judgments: Judgments, groups: Mapping[str, Collection[str]]
 ) -> dict[str, Scores]:
-    """`evaluate` once; then a row for all queries and one for each group (seen, unseen, …) of ids.
+    """Score a run on all queries and on groups of them (seen, unseen, …).
 
     Ids of a group that are not judged are left out, and so is a group that has no judged query.
     """
@@ -123,7 +123,7 @@ def _per_query(
 
 
 def _only(scores: Scores, ids: Collection[str], run: Run) -> Scores:
-    """The scores of some of the queries."""
+    """The scores of those of the queries whose ids are given."""
     rows = [i for i, id in enumerate(scores.query_ids) if id in ids]
     query_ids = tuple(scores.query_ids[i] for i in rows)
     values = {name: column[rows] for name, column in scores.values.items()}

@@ -1,9 +1,9 @@
-"""Plots: term frequencies on two logarithmic axes, lines, bars. SVG or PNG, by the file's suffix.
+"""Plots as SVG or PNG: term frequencies on two logarithmic axes, lines, horizontal bars.
 
 Figures are drawn without pyplot, so no state is shared, and equal data give equal files.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ def frequency_plot(
     x: str = "rank of the term",
     y: str = "documents",
 ) -> None:
-    """Zipf plot: name → frequencies in any order, drawn by rank, both axes logarithmic."""
+    """Zipf plot: frequencies by rank for each name, both axes logarithmic."""
     figure, axes = _axes(title, x, y)
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -56,7 +56,7 @@ def line_plot(
     log_x: bool = False,
     log_y: bool = False,
 ) -> None:
-    """Name → (x values, y values): learning curves, |Y| per step, time against size."""
+    """A line for each name through its (x values, y values), such as a learning curve."""
     figure, axes = _axes(title, x, y)
     axes.set_xscale("log" if log_x else "linear")
     axes.set_yscale("log" if log_y else "linear")
@@ -68,29 +68,6 @@ def line_plot(
     _write(path, figure, legend=len(series) > 1)
 
 
-def bar_plot(
-    path: Path,
-    labels: Sequence[str],
-    series: Mapping[str, Sequence[float]],
-    *,
-    title: str = "",
-    y: str = "",
-    decimals: int = 3,
-) -> None:
-    """A group of bars per label, one bar per series, each with its value written above it."""
-    figure, axes = _axes(title, "", y)
-    places, width = np.arange(len(labels)), 0.8 / len(series)
-    for i, (name, values) in enumerate(series.items()):
-        offset = (i - (len(series) - 1) / 2) * width
-        bars = axes.bar(places + offset, values, width * 0.94, label=name, color=_colour(i))
-        texts = [format_value(value, decimals) for value in values]
-        axes.bar_label(bars, texts, padding=2, fontsize=8, color=INK)
-    axes.set_xticks(places, labels)
-    axes.tick_params(axis="x", length=0)
-    axes.margins(y=0.12)
-    _write(path, figure, legend=len(series) > 1)
-
-
 def ranked_plot(
     path: Path,
     series: Mapping[str, Mapping[str, float]],
@@ -99,8 +76,15 @@ def ranked_plot(
     x: str = "",
     decimals: int = 3,
 ) -> None:
-    """Name → label → value: a line for each label, from the top down, with a bar for each series;
-    for labels that are too many or too long to stand side by side."""
+    """Horizontal bars: a line for each label, from the top down, with a bar for each series.
+
+    Args:
+        path: The file, .svg or .png.
+        series: Name → label → value; a label may be missing from a series.
+        title: The plot's title.
+        x: The name of the axis.
+        decimals: Decimals of the values beside the bars.
+    """
     labels = list(dict.fromkeys(label for values in series.values() for label in values))
     figure, axes = _axes("", x, "", height=1.2 + 0.13 * len(labels) * (len(series) + 1))
     figure.suptitle(title, x=0.02, ha="left", fontsize=11, color=INK)  # labels leave it no room

@@ -1,7 +1,23 @@
-"""Running an experiment: every row fitted and searched once, whichever table asked for it first.
+"""Reproduction of the paper's tables: an experiment is a TOML file of rows, each a system with
+settings, and `reproduce` fits, searches and scores every row.
 
 Rows are stages in the cache, so that tables share what they have in common, and an interrupted
-command goes on with the first row that is missing.
+experiment goes on with the first row that is missing. The file says:
+
+    title = "…"
+    kind = "quality"                  # or "seen-unseen", "efficiency", "cases"
+
+    [forms.cpu]                       # a form is a preset, with settings over it for all rows
+    preset = "cpu"
+
+    [[rows]]
+    name = "without synthetic queries"
+    system = "tsgen"                  # the default
+    settings.queries.writer = "none"  # over the form's
+    forms.paper.…                     # over these, in one form
+    only = ["cpu"]                    # the forms that have the row; by default all
+
+The other rows are tested against the first one.
 """
 
 from collections import defaultdict
@@ -63,7 +79,7 @@ Tables = dict[str, dict[str, Any]]
 
 
 class FormSpec(StageConfig):
-    """What all rows have in common in one form of the experiment."""
+    """A form of the experiment: the preset of all its rows, with settings over it."""
 
     preset: str
     minutes: float | None = Field(None, gt=0)  # of training, the same for each row that trains
@@ -71,7 +87,7 @@ class FormSpec(StageConfig):
 
 
 class RowSpec(StageConfig):
-    """One row of the table."""
+    """One row of the experiment's table: a system with settings."""
 
     name: str = Field(pattern="^[^,]+$")  # commas are between names
     system: str = "tsgen"
@@ -81,7 +97,7 @@ class RowSpec(StageConfig):
 
 
 class Experiment(StageConfig):
-    """What a file says."""
+    """An experiment as its file describes it."""
 
     title: str
     kind: Literal["quality", "seen-unseen", "efficiency", "cases"] = "quality"
@@ -91,9 +107,15 @@ class Experiment(StageConfig):
     def chosen(
         self, form: str, names: Sequence[str] = (), minutes: float | None = None
     ) -> dict[str, tuple[System, StageConfig]]:
-        """The rows of a form by name, or those of some names, each with its system and settings;
-        every mistake is found here, before any work. `minutes` are those of training for each row
-        that trains, in place of the form's."""
+        """The rows of a form, each with its system and settings.
+
+        Every mistake in an experiment is found here, before any work.
+
+        Args:
+            form: The name of the form.
+            names: Names of the rows to take; by default all.
+            minutes: Minutes of training for each row that trains, in place of the form's.
+        """
         if form not in self.forms:
             raise ConfigError(f"no form {form!r} of {self.title!r}; {nearest(form, self.forms)}")
         rows = {row.name: row for row in self.rows if form in (row.only or self.forms)}
@@ -116,7 +138,8 @@ class Experiment(StageConfig):
 
 
 def read_experiment(name: str) -> Experiment:
-    """A file by its path; or by its name, in ./experiments or among those of the package."""
+    """Read an experiment's file, by its path or by the name that it has in ./experiments or in the
+    package."""
     known = _known()
     if name in known:
         return Experiment.from_mapping(read_toml(known[name]), source=f"{known[name]}")
@@ -128,19 +151,19 @@ def read_experiment(name: str) -> Experiment:
 
 
 def _known() -> dict[str, Path]:
-    """Name → file; those of the working folder go first. In a checkout the package's are beside
-    `src`; in an installed package they are inside it."""
+    """The known experiments, name → file; those of the working folder hide the package's own, which
+    are beside `src` in a checkout and inside the package where it is installed."""
     package = Path(str(files("tsgen")))
     places = (package.parents[1] / HERE, package / HERE, HERE)
     return {path.stem: path for place in places for path in sorted(place.glob(f"*{SUFFIX}"))}
 
 
-# How long the training behind a row of a table took.
-
-
 def training_minutes(bench: Bench, each: System, settings: StageConfig) -> float | None:
-    """Of an engine all stages that were trained for it, by whatever command; of a hybrid its
-    parts. Other systems: their training if it is noted in their folders, else all of their fitting.
+    """Minutes of training behind a row of a table.
+
+    For an engine these are all stages that were trained for it, by whatever command, for a hybrid
+    the minutes of its parts, for other systems what their folders record of training, or else the
+    time of the whole fit; None where no time is known.
     """
     if isinstance(settings, HybridConfig):
         parts = [(SYSTEMS.get(name), values) for name, values in settings.settings.items()]
@@ -159,8 +182,8 @@ def training_minutes(bench: Bench, each: System, settings: StageConfig) -> float
 
 # The case study (Table 7): one document, two queries, and the order of its terms for each.
 
-CASES_SHOWN = 3  # cases
-LOOKED_AT = 100  # documents, at the most
+CASES_SHOWN = 3
+CANDIDATES = 100  # pairs of queries, at the most, from which the cases are chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,37 +194,37 @@ class Case:
     title: str
     queries: tuple[str, str]
     orders: tuple[tuple[str, ...], tuple[str, ...]]
-    matching: tuple[tuple[str, ...], tuple[str, ...]]  # the terms that the query has
+    matching: tuple[tuple[str, ...], tuple[str, ...]]  # the terms that occur in the query
     log_probs: tuple[float, float]
 
     @property
     def difference(self) -> int:
-        """How many places the terms of one order are away from those of the other."""
+        """The distance of the two orders: the sum over terms of the difference of their places."""
         first, second = self.orders
         return sum(abs(i - second.index(term)) for i, term in enumerate(first))
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The fields as plain values."""
         return asdict(self)
 
 
 def find_cases(engine: object, data: DataSet, split: str, number: int = CASES_SHOWN) -> list[Case]:
-    """Of the documents that several of a split's queries ask for, and find first, those whose two
-    orders differ most."""
+    """The cases whose two orders of terms differ most, of documents that two queries find first."""
     if not isinstance(engine, Engine):
         raise ConfigError("cases are those of an engine; expected rows with the system tsgen")
-    found = list(islice(_found_cases(engine, data, split), LOOKED_AT))
-    if not found:
+    candidates = list(islice(_candidates(engine, data, split), CANDIDATES))
+    if not candidates:
         raise DataError(
             f"{data.name}, {split}: no document is found first by two of its queries; expected "
             "documents with several queries. Choose a larger split."
         )
-    return sorted(found, key=lambda case: -case.difference)[:number]
+    return sorted(candidates, key=lambda case: -case.difference)[:number]
 
 
-def _found_cases(engine: Engine, data: DataSet, split: str) -> Iterator[Case]:
+def _candidates(engine: Engine, data: DataSet, split: str) -> Iterator[Case]:
+    """Cases of documents that two of their queries find first, each pair of queries once."""
     splitter, queries = Splitter(engine.config.terms.words), data.queries()
-    for document, ids in _asked(data, split).items():
+    for document, ids in _queries_by_document(data, split).items():
         texts = [queries[id].text for id in ids]
         hits = engine.search(texts, k=1)
         right = [t for t, h in zip(texts, hits, strict=True) if h and h[0].document_id == document]
@@ -211,14 +234,14 @@ def _found_cases(engine: Engine, data: DataSet, split: str) -> Iterator[Case]:
                 yield _case(engine, document, pair, splitter)
 
 
-def _asked(data: DataSet, split: str) -> dict[str, list[str]]:
-    """Document → its queries, where there are two or more of them (the first three)."""
-    asked = defaultdict(list)
+def _queries_by_document(data: DataSet, split: str) -> dict[str, list[str]]:
+    """The queries of each document that has two or more of them, at most three."""
+    queries = defaultdict(list)
     for query, grades in data.judgments(split).items():
         for document, grade in grades.items():
             if grade > 0:
-                asked[document].append(query)
-    return {document: ids[:3] for document, ids in asked.items() if len(ids) > 1}
+                queries[document].append(query)
+    return {document: ids[:3] for document, ids in queries.items() if len(ids) > 1}
 
 
 def _case(engine: Engine, document: str, pair: tuple[Explanation, ...], splitter: Splitter) -> Case:
@@ -238,14 +261,14 @@ def _case(engine: Engine, document: str, pair: tuple[Explanation, ...], splitter
 
 
 def cases_table(cases: Sequence[Case], title: str) -> Table:
-    """A row for each query, terms that it has in capitals."""
+    """Table 7: a row for each query, with the terms that occur in it in capitals."""
     rows = [
         Row(case.queries[i], [_order(case, i), case.log_probs[i]], case.title or case.document)
         for case in cases
         for i in range(2)
     ]
     columns = [Column("terms in the order of the model", None), Column("log p", None, 1)]
-    notes = {"capitals": "terms that the query has"}
+    notes = {"capitals": "terms that occur in the query"}
     return Table(columns, rows, title, notes, label="query", group_label="document")
 
 
@@ -254,21 +277,23 @@ def _order(case: Case, number: int) -> str:
     return " › ".join(term.upper() if term in has else term for term in case.orders[number])
 
 
-PLOTTED_METRIC = "M@10"  # of quality, in plots
+# Running an experiment.
+
+PLOTTED_MEASURE = "M@10"
 Rows = Mapping[str, tuple[System, StageConfig]]
 
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What an experiment found: tables, all figures, and the series of its plot."""
+    """The results of an experiment: tables, all figures for JSON, and the series of its plot."""
 
     tables: Sequence[Table]
     figures: Mapping[str, Any]
     series: Mapping[str, Mapping[str, float]]  # of the plot: name → row → value; none for cases
-    axis: str = PLOTTED_METRIC
+    axis: str = PLOTTED_MEASURE
 
     def plot(self, path: Path, title: str) -> None:
-        """One line a row."""
+        """Plot the figures, one line for each row; the case study has no plot."""
         if self.series:
             ranked_plot(path, self.series, title=title, x=self.axis)
 
@@ -334,7 +359,7 @@ def _quality(
     tables = [seen_unseen_table(found), whole] if generalisation else [whole]
     groups = list(found.scores[found.reference])
     series = {
-        group: {name: one[group].means[PLOTTED_METRIC] for name, one in found.scores.items()}
+        group: {name: one[group].means[PLOTTED_MEASURE] for name, one in found.scores.items()}
         for group in groups
         if group != ALL or len(groups) == 1 or not generalisation
     }
@@ -342,7 +367,7 @@ def _quality(
 
 
 def _with_minutes(table: Table, minutes: Mapping[str, float | None]) -> Table:
-    """With one more column; the minutes of a row are the same whatever the queries."""
+    """Add a column with the minutes of training, the same for a row in every group of queries."""
     rows = [replace(row, values=[*row.values, minutes[row.label]]) for row in table.rows]
     note = {"minutes": "of training, shared ones too; of fitting, if no training is noted"}
     columns = [*table.columns, Column("minutes", None, 1)]

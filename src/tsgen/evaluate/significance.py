@@ -1,6 +1,7 @@
-"""Paired significance tests, aligned by query id, corrected for several comparisons.
+"""Paired significance tests over queries, corrected for several comparisons by Holm-Bonferroni.
 
-All tests are two-sided. Equal values on every query give p = 1.
+With d the differences of two systems query by query, the t-test is Student's on mean(d), the
+randomisation test flips the signs of d. Both are two-sided; equal values on all queries give p = 1.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +19,7 @@ LEVEL = 0.05
 """The paper's level: a difference with p < 0.05 is marked."""
 
 PERMUTATIONS = 10_000
-_CHUNK = 2**22  # signs drawn at once: 32 MB
+_CHUNK = 2**22  # signs drawn at once
 
 Test = Literal["t", "randomisation"]
 Floats = NDArray[np.float64]
@@ -26,7 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One system against the reference: mean difference over `n` queries, and how sure it is."""
+    """One system against the reference: the mean difference over `n` queries, and its p."""
 
     system: str
     measure: str
@@ -49,7 +50,15 @@ def compare_with(
     test: Test = "t",
     seed: int = 0,
 ) -> list[Comparison]:
-    """Test each system against the reference on one measure; the family corrected is `systems`."""
+    """Test each system against the reference on one measure.
+
+    Args:
+        reference: The scores that the others are compared with.
+        systems: Scores by system; p is corrected for as many comparisons.
+        measure: A key of `tsgen.evaluate.metrics.MEASURES`.
+        test: Student's paired t-test (`t`) or the paired `randomisation` test.
+        seed: Of the randomisation test.
+    """
     differences = {
         name: aligned_difference(name, scores, reference, measure)
         for name, scores in systems.items()
@@ -92,9 +101,11 @@ def paired_t_test(difference: Floats) -> float:
 
 
 def randomisation_test(difference: Floats, *, seed: int, permutations: int = PERMUTATIONS) -> float:
-    """p of the paired randomisation test: how often flipping the signs of d at random gives a
-    |mean| at least as large. All 2^n sign patterns are tried where that is fewer than
-    `permutations`; else the observed pattern counts as one of those drawn, so p is never 0.
+    """p of the paired randomisation test: the share of random sign flips of d that give a |mean| at
+    least as large as the observed one.
+
+    All 2^n sign patterns are tried where these are at most `permutations`; else the observed
+    pattern counts as one of those drawn, so that p is never 0.
     """
     d = difference[difference != 0]  # the sign of a zero changes nothing
     # Sums of the same numbers in another order differ in their last bits.

@@ -9,20 +9,22 @@ common, what is done is not done again, and what was interrupted goes on.
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, TypeAlias
 from weakref import finalize
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tsgen.arrays import ARRAYS, load_array, save_array
-from tsgen.artifact import in_pieces, remove_pieces, stage, stage_key
-from tsgen.config import StageConfig, merged
+from tsgen.artifact import stage
+from tsgen.config import merged
 from tsgen.config import preset as preset_tables
-from tsgen.corpus.dataset import DataSet, Without, cache_folder_of, judged_inputs, watched_documents
+from tsgen.corpus.dataset import (
+    DataSet,
+    DataSetWithout,
+    cache_folder_of,
+    judged_inputs,
+    watched_documents,
+)
 from tsgen.corpus.in_memory import Documents, Grades, data_set_of
 from tsgen.docids.assign import (
     KEPT,
@@ -34,11 +36,11 @@ from tsgen.docids.assign import (
 )
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
-from tsgen.model.backbone import Backbone, architecture, backbone_version
+from tsgen.model.backbone import architecture, backbone_version
+from tsgen.model.document_vectors import learned_generator
 from tsgen.model.generator import Generator, require_backbone
 from tsgen.model.shipped import generator_hash, require_generator, saved_settings
 from tsgen.progress import show
-from tsgen.records import Document
 from tsgen.retrieve.engine import KIND, Engine, write_engine
 from tsgen.retrieve.systems import check_tables, versions_in
 from tsgen.settings import (
@@ -59,7 +61,7 @@ from tsgen.terms.weigher_training import KIND as LEARNED
 from tsgen.terms.weigher_training import trained_weigher
 from tsgen.terms.weights import TERM_WEIGHTS
 from tsgen.terms.words import Splitter
-from tsgen.train.iterate import MODEL, files_read, train_generator
+from tsgen.train.iterate import files_read, train_generator, trained_generator
 from tsgen.train.pretraining import pretrain_config, pretrain_generator
 from tsgen.training_loop import CURVE
 
@@ -178,7 +180,7 @@ def pretrain(
     config = pretrain_config(_tables(preset, settings, "pseudo"))
     data = data_set_of(documents)
     if without:
-        data = Without(data, [data_set_of(each) for each in without])
+        data = DataSetWithout(data, [data_set_of(each) for each in without])
     return pretrain_generator(data, config, Path(out), seed, _path(cache))
 
 
@@ -241,7 +243,7 @@ def make_engine(data: DataSet, config: EngineConfig, seed: int, folder: Path, ca
     """Fill `folder`; all that takes long is kept in `cache`."""
     terms, iterations = trained_stages(data, config, seed, cache)
     sets = TermSets.load(terms)
-    generator = Generator.load(iterations[-1] / MODEL, sets, config.model)
+    generator = trained_generator(data, sets, iterations[-1], config.model, cache)
     write_engine(folder, generator, config, watched_documents(data))
     keep_weights(terms, folder / KEPT)
     (folder / CURVES).mkdir(exist_ok=True)
@@ -289,19 +291,6 @@ def _pairs(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> Pairs
 
 
 # Indexing: from documents to an engine, without training.
-
-VECTORS, PIECE = "vectors", 1024
-
-
-class _VectorsStage(StageConfig):
-    """What the vectors of documents depend on."""
-
-    encoder: str
-    """The encoder that reads them."""
-
-    document_tokens: int
-    """The tokens of each document that it reads."""
-
 
 def index_config(tables: Tables) -> IndexConfig:
     """The settings of `index` from the tables of a settings file: [terms] (and that of its
@@ -371,42 +360,3 @@ def make_index(
         generator = Generator.load_with_terms(model, sets, chosen)
     write_engine(folder, generator, settings, watched_documents(data))
     keep_weights(terms, folder / KEPT)
-
-
-def learned_generator(
-    data: DataSet, config: ModelConfig, sets: TermSets, seed: int, cache: Path
-) -> Generator:
-    """A generator before any training with queries. A model that keeps a vector of each document
-    reads the documents, in pieces that stay in `cache`, and learns the terms from the vectors."""
-    generator = Generator.new(config, sets, seed)
-    if generator.backbone.document_vectors([]) is None:
-        return generator
-    vectors = read_vectors(data, config, generator.backbone, cache)
-    return Generator.of(generator.backbone, sets.with_vectors(vectors)).learned()
-
-
-def read_vectors(
-    data: DataSet, config: ModelConfig, backbone: Backbone, cache: Path
-) -> NDArray[np.float32]:
-    """The vectors [D, d] that a backbone makes of all documents."""
-    settings = _VectorsStage(encoder=config.encoder, document_tokens=config.document_tokens)
-    inputs = {"documents": data.fingerprint} | backbone_version(config)
-    key = stage_key("vectors", settings.model_dump(mode="json"), inputs, 0)
-    folder = cache / f"vectors-{key[:12]}"
-
-    def work(partial: Path) -> None:
-        size = sum(1 for _ in data.documents())
-
-        def read(piece: Sequence[Document], first: int) -> dict[str, NDArray[Any]]:
-            def watch(done: int) -> None:
-                show("reading documents", first + done, size)
-
-            found = backbone.document_vectors([one.contents for one in piece], watch)
-            return {VECTORS: np.asarray(found, np.float16)}
-
-        pieces = in_pieces(data.documents(), read, partial, PIECE, VECTORS, ARRAYS)
-        save_array(partial, VECTORS, np.concatenate([piece[VECTORS] for piece in pieces]))
-        remove_pieces(partial, VECTORS)
-
-    stage(folder, work, kind="vectors", config=settings, inputs=inputs, keep_pieces=True)
-    return load_array(folder, VECTORS).astype(np.float32)
