@@ -91,7 +91,7 @@ def index(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="TOML: [terms], [decode].")
     ] = None,
-    preset: PresetOption = "mini",
+    preset: PresetOption = "vectors",
     cache: CacheOption = None,
     skip_bad: SkipBadOption = False,
     json: JsonOption = None,

@@ -82,7 +82,7 @@ TableOption = Annotated[
 
 
 def names_in(text: str) -> list[str]:
-    """Those of an option that takes several, separated by commas."""
+    """The names in an option that takes several, separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -103,7 +103,7 @@ def report(tables: Any, figures: Any, json_target: str | None, table_target: Pat
 
 
 def results_console(json_target: str | None) -> Console:
-    """Where tables go: stdout, unless that is reserved for JSON."""
+    """The console for tables: stdout, unless that is reserved for JSON."""
     return console if json_target == "-" else output
 
 
@@ -126,7 +126,8 @@ def write_json(target: str | None, value: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """What orjson does not know: mappings and sets of other types, paths."""
+    """A value that orjson does not know as one that it does: mappings and sets of other types,
+    paths."""
     if hasattr(value, "items"):
         return dict(value.items())
     if isinstance(value, set | frozenset):
@@ -145,7 +146,7 @@ def progress() -> Iterator[Reporter]:
 
 
 def _nowhere(what: str, done: int, total: int | None, note: str) -> None:
-    """No one looks."""
+    """Progress reporter that shows nothing."""
 
 
 def _bars() -> Progress:
@@ -191,7 +192,7 @@ def _as_lines(interval: float = 10.0) -> Reporter:
 
 
 class Pace:
-    """How long work will still take, at the pace since it was first heard of, or began again."""
+    """An estimate of how long work will still take, at the pace since it began."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[int, float]] = {}

@@ -18,7 +18,7 @@ from tsgen.evaluate.tables import Table, to_markdown, to_rich
 
 
 def made(**more: object) -> dict[str, str]:
-    """How the figures came about: the command, the date, and what else is told."""
+    """How figures came about: the command, the date, and other facts."""
     told = {"command": shlex.join(["python", *sys.argv]), "date": date.today().isoformat()}
     return told | {name: str(value) for name, value in more.items()}
 
@@ -40,7 +40,7 @@ def publish_experiment(
     out: Path, name: str, data: str, found: Reproduction, options: Mapping[str, Any]
 ) -> Path:
     """Print what an experiment found, and write it to `out` as NAME-FORM-DATA.json, .md and, if
-    there is anything to draw, .png. The command is told as it would be given anywhere: with the
+    there is anything to draw, .png. The command is printed as it would be given anywhere: with the
     data set's name in place of its folder. Returns the path without a suffix."""
     path = out / f"{Path(name).stem}-{options['form']}-{data}"
     words = ["tsgen", "reproduce", Path(name).stem, "--data", data]

@@ -53,13 +53,13 @@ def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) ->
 
 
 def permutation(marked: Sequence[Text]) -> Text:
-    """The first terms in the order they were generated."""
+    """The first terms of a hit, in the order they were generated."""
     more = [Text("…")] if len(marked) > SHOWN else []
     return Text(" › ").join([*marked[:SHOWN], *more])
 
 
 def highlighted(marked: Marked) -> Text:
-    """With the query's words in colour."""
+    """A text with the query's words in colour."""
     text = Text(marked.text)
     for start, end in marked.spans:
         text.stylize(HIGHLIGHT, start, end)
@@ -112,7 +112,8 @@ CAUSES = {
 
 
 def why_view(why: Why) -> Group:
-    """The verdict, the document's terms, its places, its fall, the beam it needs."""
+    """What became of a document: the verdict, its terms, its places, where it fell out, the beam it
+    needs."""
     parts: list[RenderableType] = [Text(verdict(why), style="bold")]
     parts.append(Text(f"its terms: {', '.join(why.terms)}", style="dim"))
     if why.standings:
@@ -124,7 +125,7 @@ def why_view(why: Why) -> Group:
 
 
 def verdict(why: Why) -> str:
-    """One sentence."""
+    """One sentence that says whether the document was found."""
     with_beam = f"with a beam of {why.beam}"
     if why.rank is None:
         fall = why.fall
@@ -136,7 +137,7 @@ def verdict(why: Why) -> str:
 
 
 def remedy(why: Why) -> str:
-    """What beam would have kept it."""
+    """One sentence that says what beam would have kept the document."""
     if why.needed_beam is not None:
         return f"A beam of {why.needed_beam} finds it, at rank {why.rank_then}."
     if why.fall is not None and why.fall.cause in ("beam", "spelling", "look_ahead"):
@@ -172,7 +173,7 @@ def _scored(terms: tuple[str, ...], score: float | None) -> Text:
 
 
 def introduction(data: SourcedDataSet, preset: str) -> str:
-    """What is about to be done, with which documents and questions."""
+    """What the demo is about to do, with which documents and questions."""
     from tsgen.corpus.stdlib import missing_names
     from tsgen.evaluate.demo import SPLIT, SYSTEMS
     from tsgen.queries.negatives import PSEUDO
@@ -210,7 +211,7 @@ def search_view(engine: Engine, search: Search) -> Group:
 
 
 def stories_view(stories: Sequence[Story]) -> Group:
-    """One scheme below the other."""
+    """The stories of several schemes, one below the other."""
     return Group(*(part for story in stories for part in (*_parts(story), "")))
 
 
@@ -294,7 +295,7 @@ def _print_problems(report: DataReport, console: Console) -> None:
 
 
 def audit_table(audit: Audit) -> Table:
-    """One row per fact."""
+    """A table of an audit's facts, one in a row."""
     table = Table(title=escape(audit.folder), box=box.SIMPLE_HEAD, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

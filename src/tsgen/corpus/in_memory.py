@@ -98,7 +98,7 @@ def documents_of(source: Documents, new_ids: Iterator[str] | None = None) -> Ite
 
 
 def _opened(source: Documents) -> DataSet:
-    """The source as a data set; what is no file is read and checked at once."""
+    """The source as a data set; documents that come from no file are read and checked at once."""
     if isinstance(source, str | Path):
         return _named(source)
     if not _is_data_frame(source) and _is_data_set(source):
@@ -111,7 +111,8 @@ def _opened(source: Documents) -> DataSet:
 
 
 def _named(source: str | Path) -> DataSet:
-    """What a path or a name stands for; a text in its place is told from a mistyped path."""
+    """The data set behind a path or a name; a text in place of a path is told from a mistyped
+    path."""
     try:
         return load(source)
     except (DataError, OSError) as error:
@@ -143,7 +144,7 @@ def _is_missing(value: object) -> bool:
 
 
 def _from_items(items: Iterable[Item], new_ids: Iterator[str]) -> Iterator[Document]:
-    """Items of one kind as documents; another kind, or what cannot be one, is an error."""
+    """Items of one kind as documents; an item of another kind is an error."""
     first: type | None = None
     for place, item in enumerate(items):
         kind = next((kind for kind in (str, Mapping, Document) if isinstance(item, kind)), None)
@@ -174,7 +175,7 @@ def _document(item: Item, place: int, new_ids: Iterator[str]) -> Document:
 
 
 def _check(documents: Sequence[Document]) -> None:
-    """Refuse no documents, an empty one, and two of the same id."""
+    """Refuse a list without documents, an empty document, and two documents of the same id."""
     if not documents:
         raise DataError("found no documents, an empty list; expected at least one.")
     places: dict[str, int] = {}

@@ -18,7 +18,7 @@ class TsgenHaystackRetriever:
     pipeline with it can be saved and loaded."""
 
     def __init__(self, engine: str, top_k: int = 10, beam: int | None = None) -> None:
-        """The folder is opened when the pipeline warms up."""
+        """Keep the settings; the folder is opened when the pipeline warms up."""
         self.engine, self.top_k, self.beam = engine, top_k, beam
         self._opened: Engine | None = None
 

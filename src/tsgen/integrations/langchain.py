@@ -13,7 +13,8 @@ except ImportError:
 
 
 class TsgenLangChainRetriever(BaseRetriever):
-    """Documents with their title, score and generated terms in the metadata."""
+    """A LangChain retriever; documents have their title, score and generated terms in the
+    metadata."""
 
     engine: Any
     """The `Engine` to search."""

@@ -12,7 +12,7 @@ except ImportError:
 
 
 class TsgenLlamaIndexRetriever(BaseRetriever):
-    """Text nodes with their title and generated terms in the metadata."""
+    """A LlamaIndex retriever; text nodes have their title and generated terms in the metadata."""
 
     def __init__(
         self, engine: Engine, k: int = 10, beam: int | None = None, where: str | None = None

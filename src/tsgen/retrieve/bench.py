@@ -38,7 +38,7 @@ Progress = Callable[[int], None]
 
 
 def _unwatched(_done: int) -> None:
-    """No one looks."""
+    """Ignore the progress."""
 
 
 def run_queries(
@@ -63,7 +63,8 @@ def keep_run(
     folder: Path,
     progress: Progress = _unwatched,
 ) -> None:
-    """Like `run_queries`, into files of a folder; those already there are not searched again."""
+    """Search like `run_queries`, and write the hits into files of a folder; queries whose hits are
+    in a file already are not searched again."""
 
     def work(piece: Sequence[Query], first: int) -> Iterator[object]:
         run = run_queries(retriever, piece, k, partial(_watch_piece, progress, first))
@@ -78,7 +79,7 @@ def _watch_piece(progress: Progress, before: int, done: int) -> None:
 
 
 def read_kept_run(folder: Path) -> Run:
-    """What `keep_run` wrote, without the hits' reasons."""
+    """Read the hits that `keep_run` wrote; their reasons were not kept."""
     run: Run = {}
     for path in piece_files(folder, HITS):
         for query_id, hits in read_lines(path):
@@ -99,14 +100,14 @@ TRAINING_SPLITS = ("train", "dev")  # what a system that trains may look at
 
 
 class RunConfig(StageConfig):
-    """What a cached run depends on beside the retriever and the queries."""
+    """The settings that a cached run depends on, beside the retriever and the queries."""
 
     k: int
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What every system of a comparison is run on."""
+    """The data set and the queries on which every system of a comparison is run."""
 
     data: DataSet
     queries: Sequence[Query]
@@ -115,7 +116,7 @@ class Bench:
     cache: Path
 
     def run(self, each: System, settings: StageConfig) -> Run:
-        """A system's hits for all queries, from the cache as far as they are there."""
+        """The hits of a system for all queries, taken from the cache as far as they are there."""
         fitted, key = self.fit(each, settings)
         if each.from_parts is not None:
             return each.from_parts(
@@ -124,7 +125,7 @@ class Bench:
         return self.search(each.name, key, lambda: each.load(fitted))
 
     def search(self, name: str, key: str, load: Callable[[], Searcher]) -> Run:
-        """The hits of a retriever with this key for all queries, loaded only to search."""
+        """The hits of a retriever for all queries; it is loaded only if the cache lacks some."""
 
         def search(folder: Path) -> None:
             keep_run(load(), self.queries, self.k, folder, watch)
@@ -139,7 +140,7 @@ class Bench:
         return read_kept_run(found)
 
     def fit(self, each: System, settings: StageConfig) -> tuple[Path, str]:
-        """The folder in the cache with the fitted system, and its key."""
+        """Fit a system if the cache lacks it; returns its folder there, and its key."""
 
         def fit(folder: Path) -> None:
             began = monotonic()
@@ -161,7 +162,7 @@ class Bench:
         inputs: Mapping[str, str],
         seed: int,
     ) -> tuple[Path, str]:
-        """A folder of its own for each key, so that no setting evicts another's work."""
+        """Make a folder of its own for each key, so that no setting evicts another's work."""
         key = stage_key(kind, config.model_dump(mode="json"), inputs, seed)
         folder = self.cache / f"{label}-{key[:12]}"
         stage(folder, work, kind=kind, config=config, inputs=inputs, seed=seed)

@@ -9,7 +9,7 @@ common, what is done is not done again, and what was interrupted goes on.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, TypeAlias
@@ -36,7 +36,7 @@ from tsgen.docids.assign import (
 )
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ConfigError
-from tsgen.model.backbone import architecture, backbone_version
+from tsgen.model.backbone import architecture
 from tsgen.model.document_vectors import learned_generator
 from tsgen.model.generator import Generator, require_backbone
 from tsgen.model.shipped import generator_hash, require_generator, saved_settings
@@ -240,7 +240,7 @@ def fit_engine(
 
 
 def make_engine(data: DataSet, config: EngineConfig, seed: int, folder: Path, cache: Path) -> None:
-    """Fill `folder`; all that takes long is kept in `cache`."""
+    """Fill a folder with a trained engine; all that takes long is kept in `cache`."""
     terms, iterations = trained_stages(data, config, seed, cache)
     sets = TermSets.load(terms)
     generator = trained_generator(data, sets, iterations[-1], config.model, cache)
@@ -254,7 +254,8 @@ def make_engine(data: DataSet, config: EngineConfig, seed: int, folder: Path, ca
 def trained_stages(
     data: DataSet, config: EngineConfig, seed: int, cache: Path
 ) -> tuple[Path, list[Path]]:
-    """The folders in `cache` of the term sets and of every iteration; makes those missing."""
+    """Make what is missing in `cache` of the term sets and of every iteration; returns their
+    folders."""
     terms = terms_folder(data, config.terms, seed, cache)
     if not terms.exists():
         require_backbone(config.model)  # before the work on terms, which may take hours
@@ -266,7 +267,8 @@ def trained_stages(
 
 
 def training_stages(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> dict[str, Path]:
-    """The folders in `cache` of all that is trained for an engine, by name; makes those missing."""
+    """Make what is missing in `cache` of all that is trained for an engine; returns the folders by
+    name."""
     _, iterations = trained_stages(data, config, seed, cache)
     stages = {f"iteration {number}": folder for number, folder in enumerate(iterations, 1)}
     if config.terms.weights != LEARNED:
@@ -277,7 +279,8 @@ def training_stages(data: DataSet, config: EngineConfig, seed: int, cache: Path)
 
 
 def _pairs(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> PairsConfig:
-    """What to train on, with the synthetic queries if there are to be any."""
+    """The settings of the training pairs, with the file of synthetic queries if the settings ask
+    for these."""
     pairs = config.train.pairs
     if config.queries is None:
         return pairs
@@ -291,6 +294,7 @@ def _pairs(data: DataSet, config: EngineConfig, seed: int, cache: Path) -> Pairs
 
 
 # Indexing: from documents to an engine, without training.
+
 
 def index_config(tables: Tables) -> IndexConfig:
     """The settings of `index` from the tables of a settings file: [terms] (and that of its

@@ -47,7 +47,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Some of a candidate's terms, and the hash of that set."""
+    """Some of a candidate's terms, and the hash of the set that they are."""
 
     terms: tuple[str, ...]
     weights: tuple[float, ...]
@@ -66,7 +66,7 @@ class Terms:
         self._weights, self._n, self._splitter, self._read = weights, n, splitter, read
 
     def weigh(self, documents: Sequence[Document]) -> list[Candidate]:
-        """All terms of each document, by weight, and its vector."""
+        """Weigh documents: all terms of each, heaviest first, and its vector."""
         found = rank(weigh_documents(documents, self._weights), self._splitter.key)
         ends = found.offsets.tolist()
         vectors = self._read([document.contents for document in documents])
@@ -82,16 +82,16 @@ class Terms:
         ]
 
     def key(self, term: str) -> str:
-        """What is the same for all spellings of a term."""
+        """A term's stem, which is equal for all spellings of the term."""
         return term if term.startswith(RESERVED) else self._splitter.key(term)
 
     def words_hash(self, document: Document) -> int:
-        """Equal for documents with the same words."""
+        """A hash that is equal for documents with the same words."""
         words = set(self._splitter.keys(document.contents))
         return set_hash(words or {reserved_term(document.id)})
 
     def choices(self, candidate: Candidate) -> Iterator[Choice]:
-        """The sets that a document may take, in order."""
+        """The term sets that a document may take, best first."""
         hashes = [_hash(self.key(term)) for term in candidate.terms]
         for ranks in combinations_by_rank(len(hashes), self._n):
             yield Choice(
@@ -102,14 +102,14 @@ class Terms:
 
 
 class Known:
-    """What a base knows of spellings and sets; made when the first document comes."""
+    """The spellings and term sets of a base; worked out when the first document is added."""
 
     def __init__(self, base: Base, terms: Terms) -> None:
         self._base, self._terms = base, terms
 
     @cached_property
     def spellings(self) -> dict[str, str]:
-        """How the terms with a key are spelled."""
+        """The spelling of each term in the base, by the term's key."""
         return {self._terms.key(term): term for term in self._base.sets.vocabulary}
 
     def holders(self, value: int) -> list[int]:
@@ -155,7 +155,8 @@ class Changed(NamedTuple):
 
 
 class DocumentWriter:
-    """Changes one engine's folder; others, here and in other processes, wait for their turn."""
+    """Changes the documents of one engine's folder; other writers, in this process and in others,
+    wait for their turn."""
 
     def __init__(
         self,
@@ -170,7 +171,7 @@ class DocumentWriter:
         self._known: tuple[Base, Known] | None = None
 
     def add(self, documents: Sequence[Document]) -> Changed:
-        """Add documents, or replace those of the same id."""
+        """Add documents, or replace those of the same id, in one transaction."""
         _check(documents)
         if not documents:
             return Changed(0, 0)
@@ -180,7 +181,7 @@ class DocumentWriter:
                 return self._change().add(candidates)
 
     def remove(self, ids: Sequence[str]) -> int:
-        """Remove documents; all of them or, if one is unknown, none."""
+        """Remove all of these documents or, if one id is unknown, none; returns how many."""
         if not ids:
             return 0
         with self._turn, self._store.writing():
@@ -191,7 +192,7 @@ class DocumentWriter:
             return len(set(ids))
 
     def close(self) -> None:
-        """Give the store back."""
+        """Close the file of changes."""
         if "_store" in self.__dict__:
             self._store.close()
 
@@ -200,7 +201,7 @@ class DocumentWriter:
         return _Change(self._store, base, self._store.changed(), self)
 
     def known(self, base: Base) -> tuple[Terms, Known]:
-        """What gives documents their terms beside those of a base."""
+        """What gives documents their terms, and the spellings and sets that a base has already."""
         if self._known is None or self._known[0] is not base:
             self._known = base, Known(base, self._terms)
         return self._terms, self._known[1]
@@ -223,7 +224,7 @@ class DocumentWriter:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One transaction."""
+    """One transaction that adds or removes documents."""
 
     store: Store
     base: Base
@@ -237,7 +238,7 @@ class _Change:
         return Changed(len(candidates) - updated, updated)
 
     def take_away(self, document_id: str) -> bool:
-        """Whether the document was there."""
+        """Remove a document if it is there; returns whether it was."""
         sequence = self.store.sequence(document_id)
         if sequence is not None:
             self.store.take_away(sequence, self.number)
@@ -265,7 +266,7 @@ class _Change:
             self.place(terms.weigh([document])[0], stay | {one.document.id})
 
     def _others(self, choice: Choice, words: int) -> list[Document]:
-        """The documents with a set, but with other words."""
+        """The documents that have a term set, but other words."""
         terms, known = self.writer.known(self.base)
         found = [
             self.store.document(sequence)
@@ -279,7 +280,7 @@ class _Change:
         return [document for document in found if document is not None]
 
     def _spelled(self, term: str) -> str:
-        """A term as the collection spells it."""
+        """A term in the spelling that the engine's other documents use."""
         terms, known = self.writer.known(self.base)
         key = terms.key(term)
         here = known.spellings.get(key) or self.store.spelling(key)
@@ -289,7 +290,7 @@ class _Change:
 
 
 def _check(documents: Sequence[Document]) -> None:
-    """Refuse what cannot be kept, before any work."""
+    """Refuse documents that cannot be stored, before any work."""
     for document in documents:
         if not document.id:
             raise DataError("a document with an empty id; expected a string that names it.")

@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 
 
 def features(hits: Sequence[Hit]) -> Floats:
-    """[F] x of a query's hits, of which there must be one."""
+    """The features x [F] of a query's hits, of which there must be at least one."""
     scores = np.array([hit.score for hit in hits[:DEPTH]], np.float64)
     margin = lead = FARTHEST
     if len(scores) > 1:
@@ -54,7 +54,7 @@ def features(hits: Sequence[Hit]) -> Floats:
 
 
 class Calibration(StageConfig):
-    """The coefficients, and where they are from."""
+    """The coefficients of the logistic regression, and the queries that they were fitted on."""
 
     intercept: float
     coefficients: dict[str, float]
@@ -65,7 +65,7 @@ class Calibration(StageConfig):
         return float(self.probabilities(features(hits)[None])[0])
 
     def probabilities(self, x: Floats) -> Floats:
-        """[Q] of the features [Q, F]."""
+        """The probability [Q] of each answer, given the features [Q, F]."""
         slopes = np.array([self.coefficients[name] for name in FEATURES])
         return _sigmoid(self.intercept + x @ slopes)
 
@@ -76,7 +76,7 @@ class Calibration(StageConfig):
 
     @classmethod
     def load(cls, engine: Path) -> Self | None:
-        """That of an engine's folder; None if there is none."""
+        """Read the calibration in an engine's folder; None if there is none."""
         path = engine / FILE
         if not path.exists():
             return None
@@ -95,7 +95,8 @@ class Calibration(StageConfig):
 def fit_calibration(
     x: Floats, right: NDArray[np.bool_], source: Mapping[str, str | int] | None = None
 ) -> Calibration:
-    """From the features [Q, F] of many answers and whether each one's first hit was right."""
+    """Fit the regression to the features [Q, F] of answers and to whether each first hit was
+    right."""
     mean, scale = x.mean(axis=0), x.std(axis=0)
     scale[scale == 0] = 1.0
     intercept, *slopes = logistic_regression((x - mean) / scale, right)
@@ -106,8 +107,8 @@ def fit_calibration(
 
 
 def logistic_regression(x: Floats, right: NDArray[np.bool_], ridge: float = RIDGE) -> Floats:
-    """[1 + F] intercept and slopes that maximise Σ log p(right) − ridge / 2 · |slopes|², by
-    Newton's steps."""
+    """Intercept and slopes [1 + F] that maximise Σ log p(right) − ridge / 2 · |slopes|², found by
+    Newton's method."""
     design = np.column_stack([np.ones(len(x)), x])
     penalty = np.full(design.shape[1], ridge)
     penalty[0] = 1e-6  # all right or all wrong: a large intercept, not an infinite one
@@ -126,8 +127,8 @@ def logistic_regression(x: Floats, right: NDArray[np.bool_], ridge: float = RIDG
 def sure_enough(
     found: Sequence[list[Hit]], k: int, calibration: Calibration | None, least: float | None
 ) -> list[list[Hit]]:
-    """At most `k` hits a query, the first with its confidence; none at all where that is below
-    `least`."""
+    """Give each query's first hit its confidence, and return at most `k` hits of each; none where
+    the confidence is below `least`."""
     if calibration is None:
         if least is not None:
             raise ConfigError(

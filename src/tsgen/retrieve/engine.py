@@ -202,7 +202,7 @@ class Engine:
             calibration.save(folder)
 
     def close(self) -> None:
-        """Close the file of changes; a later call opens nothing again."""
+        """Close the file of changes, and the engine with it."""
         self._reader.close()
         self._writer.close()
 

@@ -25,7 +25,7 @@ from tsgen.settings import DecodeConfig
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The favourite permutation of a document's terms for a query."""
+    """The most likely order of a document's terms for a query."""
 
     query: str
     terms: tuple[str, ...]
@@ -86,7 +86,7 @@ Observing = TypeVar("Observing", bound=Observer)
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """An answer and how it came about."""
+    """The answer to a query, and the beams of the search that led to it."""
 
     query: str
     beam: int
@@ -103,7 +103,7 @@ def trace(
     beam: int | None = None,
     where: str | None = None,
 ) -> Trace:
-    """Search as `source` does, and write down what the search keeps and prunes."""
+    """Search as the engine does, and record what the search keeps and prunes at each step."""
     engine, pool = filtered(source, where)
     query = engine.correct_query(query)
     sets, constraint = engine.generator.sets, engine.generator.constraint
@@ -151,8 +151,8 @@ def observed(
 
 
 def shortened(whole: Trace, most: int) -> Trace:
-    """The same with the best `most` hypotheses of each step, those that led to a hit, what these
-    grew from, and the best of the pruned ones."""
+    """A trace with fewer hypotheses: the best `most` of each step, those that led to a hit, what
+    these grew from, and the best of those that were pruned."""
     steps, paths = list(whole.steps), whole.paths
     wanted: set[int] = set()
     for number in range(len(steps) - 1, -1, -1):
@@ -195,7 +195,7 @@ _A_WIDER_BEAM = ("beam", "spelling", "look_ahead")  # helps against these causes
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """What became of a document in the search for a query."""
+    """The fate of a document in the search for a query."""
 
     query: str
     document: str
@@ -222,8 +222,8 @@ def why(
     where: str | None = None,
     widest: int = WIDEST,
 ) -> Why:
-    """Search as `source` does with an eye on one document; if it is lost, look for a beam that
-    keeps it, up to `widest`."""
+    """Follow one document through a search; if it is lost, look for a beam that keeps it, up to
+    `widest`."""
     engine, pool = filtered(source, where)
     query = engine.correct_query(query)
     sets, number = engine.generator.sets, engine.number(document_id)
@@ -267,7 +267,7 @@ def _needed(
     pool: Ragged | None,
     widest: int,
 ) -> tuple[int | None, int | None]:
-    """A beam that keeps the document, and its rank then."""
+    """A beam that keeps the document, and the document's rank with that beam."""
     backbone, constraint = engine.generator.backbone, engine.generator.constraint
 
     @cache

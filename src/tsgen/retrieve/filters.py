@@ -47,7 +47,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """All of them, and one of kind `end`."""
+    """The tokens of a filter, followed by one of kind `end`."""
     if len(text) > LONGEST:
         raise WhereError(text, LONGEST, f"{len(text):,} characters, expected {LONGEST:,} at most")
     found, at = [], 0
@@ -100,7 +100,8 @@ _VALUES = {"true": True, "false": False, "null": None}
 
 @lru_cache(256)
 def parse(where: str) -> Passes:
-    """The test that a filter stands for; `WhereError` says where it cannot be understood."""
+    """The test of a document's metadata that a filter expresses; a filter that cannot be understood
+    raises a `WhereError` that says where."""
     parser = _Parser(where)
     passes = parser.filter()
     parser.expect("end")
@@ -108,20 +109,20 @@ def parse(where: str) -> Passes:
 
 
 class _Parser:
-    """Recursive descent, one token ahead."""
+    """A recursive descent parser that looks one token ahead."""
 
     def __init__(self, text: str) -> None:
         self._text, self._tokens, self._at, self._depth = text, tokens(text), 0, 0
 
     def filter(self) -> Passes:
-        """Filters joined by "or"."""
+        """Parse filters joined by "or"."""
         found = [self._and()]
         while self._skip("or"):
             found.append(self._and())
         return found[0] if len(found) == 1 else lambda row: any(passes(row) for passes in found)
 
     def expect(self, kind: str, wanted: str | None = None) -> Token:
-        """The next token, which must be of a kind."""
+        """Take the next token, which must be of this kind."""
         if self._next.kind != kind:
             raise self._error(wanted or _KINDS.get(kind, repr(kind)))
         return self._skip_token()
@@ -217,7 +218,7 @@ def _negated(passes: Passes) -> Passes:
 
 
 def _field(name: str) -> Callable[[Mapping[str, Any]], Any]:
-    """What a document has under a name, or at the end of a path of names; None if nothing."""
+    """The metadata value under a name, or at the end of a path of names; None if there is none."""
     path = name.split(".")
 
     def value(row: Mapping[str, Any]) -> Any:

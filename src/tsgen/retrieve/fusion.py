@@ -39,8 +39,8 @@ Floats = NDArray[np.float64]
 def fuse(
     lists: Sequence[Sequence[Hit]], weights: Sequence[float], values: Values, k: int
 ) -> list[Hit]:
-    """The best `k` documents of all systems' lists for one query; ties in the order of the lists.
-    A hit has the reason of the first list that gives one."""
+    """The best `k` documents of several systems' lists for one query; ties keep the order of the
+    lists. A hit has the reason of the first list that gives one."""
     table = Table.of(lists, values)
     scores = table.values @ np.asarray(weights, np.float64)
     best = np.argsort(-scores, kind="stable")[:k]
@@ -60,7 +60,7 @@ class Table:
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[Hit]], values: Values) -> "Table":
-        """From every system's hits, best first."""
+        """Build the table from every system's hits, best first."""
         ids = dict.fromkeys(hit.document_id for hits in lists for hit in hits)
         row = {id: i for i, id in enumerate(ids)}
         table = np.zeros((len(row), len(lists)))
@@ -113,12 +113,13 @@ def tune(tables: Sequence[Table], relevant: Sequence[Collection[str]], steps: in
 
 
 def _by_rank(hits: Sequence[Hit]) -> tuple[Floats, float]:
-    """The values of the hits, and that of all other documents."""
+    """Values of the hits by their ranks, and the value of all other documents."""
     return 1 / (RANK + np.arange(1, len(hits) + 1, dtype=np.float64)), 0.0
 
 
 def _by_score(hits: Sequence[Hit]) -> tuple[Floats, float]:
-    """The same; where all scores are equal, being found is what tells: 1, and −1 for others."""
+    """Values of the hits by their scores, and the value of all other documents. Where all scores
+    are equal, hits have 1 and others −1."""
     scores = np.array([hit.score for hit in hits], np.float64)
     deviation = scores.std() if len(scores) else 0.0
     if deviation == 0:
@@ -128,7 +129,8 @@ def _by_score(hits: Sequence[Hit]) -> tuple[Floats, float]:
 
 
 def _by_gap(hits: Sequence[Hit]) -> tuple[Floats, float]:
-    """The same; where all scores are equal, others are as far behind as a score of 0 would be."""
+    """Values of the hits by their distance to the last score, and the value of all other documents.
+    Where all scores are equal, others are as far behind as a score of 0 would be."""
     scores = np.array([hit.score for hit in hits], np.float64)
     gaps = scores - scores.max(initial=-np.inf)
     return gaps, float(gaps.min(initial=0.0)) or -float(np.abs(scores).max(initial=0.0))
@@ -138,7 +140,7 @@ _VALUES = {"ranks": _by_rank, "scores": _by_score, "gaps": _by_gap}
 
 
 def _grid(systems: int, steps: int) -> Iterator[list[int]]:
-    """All ways to write `steps` as a sum of so many whole numbers: bars between `steps` stars."""
+    """All ways to write `steps` as a sum of whole numbers, one for each system (stars and bars)."""
     for bars in combinations(range(steps + systems - 1), systems - 1):
         ends = np.array([-1, *bars, steps + systems - 1])
         yield (np.diff(ends) - 1).tolist()

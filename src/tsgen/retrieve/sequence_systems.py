@@ -75,8 +75,8 @@ Config = TypeVar("Config", bound=SequenceConfig)
 
 
 def settings_of(name: str, config: type[Config]) -> Callable[[Tables], Config]:
-    """For `System.from_tables`: the table [name] over those of the stages, [queries], [model],
-    [train] and [decode], as far as they are not about term sets."""
+    """A function for `System.from_tables`: it lays the table [name] over those of the stages,
+    [queries], [model], [train] and [decode], as far as they are not about term sets."""
 
     def settings(tables: Tables) -> Config:
         own = dict(tables.get(name, {}))
@@ -96,7 +96,7 @@ def settings_of(name: str, config: type[Config]) -> Callable[[Tables], Config]:
 
 
 def _for_sequences(train: Mapping[str, Any]) -> dict[str, Any]:
-    """A table [train] without what is about term sets."""
+    """The table [train] without the settings that are about term sets."""
     known = {k: v for k, v in train.items() if k in SequenceTrainConfig.model_fields}
     if known.get("normalise") == "valid":
         del known["normalise"]
@@ -109,7 +109,7 @@ def _kept(decode: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class SequenceRetriever:
-    """Searches by generating sequences inside a trie."""
+    """A retriever that generates a document's sequence inside a trie."""
 
     def __init__(self, generator: SequenceGenerator, config: SequenceConfig) -> None:
         self.generator, self.config = generator, config
@@ -130,7 +130,7 @@ class SequenceRetriever:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Open what `save` wrote."""
+        """Open a folder that `save` wrote."""
         values = orjson.loads((folder / SETTINGS).read_bytes())
         common = {k: v for k, v in values.items() if k in SequenceConfig.model_fields}
         config = SequenceConfig.from_mapping(common, source=f"{folder / SETTINGS}")
@@ -138,7 +138,7 @@ class SequenceRetriever:
         return cls(SequenceGenerator.load(folder / MODEL, ids, config.model), config)
 
     def names(self) -> Texts:
-        """What each token is called."""
+        """The printed name of each token."""
         symbols = self.generator.ids.symbols
         return _Pieces(self.generator.backbone.tokenizer) if symbols is None else symbols
 
@@ -157,7 +157,7 @@ def register_sequences(
     fit: Callable[[DataSet, Any, int, Path], None],
     load: Callable[[Path], Retriever] = SequenceRetriever.load,
 ) -> System:
-    """Add a system of sequences under its name."""
+    """Register a system of sequences under its name."""
     tables = settings_of(name, config)
     return SYSTEMS.register(
         System(name, config, fit, load, True, from_tables=tables, own_table=True)
@@ -170,7 +170,7 @@ Scheme = Callable[[Any], SequenceIds]
 
 @dataclass(frozen=True, slots=True)
 class SequenceFit:
-    """Fitting one system; `folder` holds what an interrupted call goes on from."""
+    """The steps of fitting one system; an interrupted call goes on from what is in `folder`."""
 
     data: DataSet
     config: SequenceConfig
@@ -178,7 +178,7 @@ class SequenceFit:
     folder: Path
 
     def run(self, scheme: Scheme) -> SequenceRetriever:
-        """Identifiers, training, and all that a retriever needs saved in the folder."""
+        """Make identifiers, train on them, and save all that a retriever needs."""
         queries = self.synthetic()
         generator = self.generator(self.ids(scheme))  # made before training, and not of its time
         pairs, validation = self.examples(generator.ids, queries)
@@ -186,31 +186,32 @@ class SequenceFit:
         return self.finish(generator)
 
     def synthetic(self) -> Path | None:
-        """The file of synthetic queries, if there are to be any: made now, or in the cache."""
+        """The file of synthetic queries, if the settings ask for any; they are written now or taken
+        from the cache."""
         if self.config.queries is None:
             given = self.config.train.pairs.queries
             return None if given is None else Path(given)
         return make_queries(self.data, self.config.queries, self.seed, self.folder.parent) / QUERIES
 
     def ids(self, scheme: Scheme) -> SequenceIds:
-        """The identifiers, made once."""
+        """The documents' identifiers, which are made once."""
         if not (self.folder / IDS).is_dir():
             _save_ids(scheme(tokenizer_of(self.config.model)), self.folder)
         return SequenceIds.load(self.folder / IDS)
 
     def generator(self, ids: SequenceIds) -> SequenceGenerator:
-        """An untrained one."""
+        """A generator that is not trained yet."""
         symbols = None if ids.symbols is None else len(ids.symbols)
         return SequenceGenerator.of(new_backbone(self.config.model, self.seed, symbols), ids)
 
     def examples(self, ids: SequenceIds, queries: Path | None) -> tuple[list[Pair], Validation]:
-        """The pairs to learn, and what validates."""
+        """The pairs to learn from, and the pairs that validate."""
         pairs = self.pairs(queries=None if queries is None else str(queries))
         limit = self.config.train.validation_queries
         return numbered_examples(self.data, ids.document_numbers(), pairs, limit, self.seed)
 
     def pairs(self, **changes: Any) -> PairsConfig:
-        """Which queries are learned from, with changes."""
+        """The settings of the training pairs, with some changes."""
         return self.config.train.pairs.model_copy(update=changes)
 
     def learn(
@@ -221,14 +222,14 @@ class SequenceFit:
         folder: Path,
         config: SequenceTrainConfig | None = None,
     ) -> float:
-        """Train on pairs; the best validation M@10."""
+        """Train on pairs; returns the best validation M@10."""
         queries = [pair.query for pair in pairs]
         targets = generator.targets([pair.document for pair in pairs])
         parts = config or self.config.train, self.seed, folder, shown("training")
         return train_sequences(generator, queries, targets, validation, *parts)
 
     def finish(self, generator: SequenceGenerator) -> SequenceRetriever:
-        """Save what was learned, remove what only a resumed run needs."""
+        """Save what was learned, and remove the files that only a resumed run needs."""
         retriever = SequenceRetriever(generator, self.config)
         retriever.save(self.folder)
         remove_checkpoint(self.folder)
@@ -238,7 +239,7 @@ class SequenceFit:
 def text_ids(
     document_ids: Sequence[str], texts: Sequence[str], tokenizer: Any, longest: int
 ) -> SequenceIds:
-    """A text for each document, in the tokenizer's pieces, of which at most `longest` count."""
+    """Identifiers that are texts: the tokenizer's pieces, of which at most `longest` count."""
 
     def tokenize(texts: Sequence[str]) -> list[list[int]]:
         rows: list[list[int]] = tokenizer(list(texts), add_special_tokens=False)["input_ids"]
@@ -249,7 +250,7 @@ def text_ids(
 
 
 def _save_ids(ids: SequenceIds, folder: Path) -> None:
-    """Complete or not at all; where they are already, they stay."""
+    """Save the identifiers completely or not at all; those that are there already stay."""
     if not (folder / IDS).is_dir():
         beside = folder / f"{IDS}.partial"
         shutil.rmtree(beside, ignore_errors=True)

@@ -51,7 +51,8 @@ MODEL = "model"
 
 
 class NumberedDocuments:
-    """Documents by number, in the order of the term sets; texts are read when asked for."""
+    """The documents by number, in the order of the term sets; a text is read when it is asked
+    for."""
 
     def __init__(
         self,
@@ -134,10 +135,8 @@ WIDEST = 1024
 def search_among(
     generator: Generator, queries: Sequence[str], k: int, decode: DecodeConfig, documents: Int32
 ) -> list[list[Found]]:
-    """At most `k` of these documents (ascending numbers) for each query, best first.
-
-    A beam that found fewer although there are more is widened, until there are k or all.
-    """
+    """Find at most `k` of these documents (ascending numbers) for each query, best first. A beam
+    that finds fewer although there are more is widened, until there are k or all."""
     if not len(documents):
         return [[] for _ in queries]
     pool, wanted = pool_of(documents), min(k, len(documents))
@@ -154,12 +153,12 @@ def search_among(
 
 
 def pool_of(documents: Int32) -> Ragged:
-    """These documents for every query."""
+    """The same documents as the pool of every query."""
     return Ragged(np.array([0, len(documents)]), documents)
 
 
 def widened(decode: DecodeConfig) -> DecodeConfig | None:
-    """The same settings with the next wider beam; None if there is none."""
+    """Settings with the next wider beam; None if this one is the widest."""
     if decode.beam >= WIDEST:
         return None
     return decode.with_beam(min(WIDER * decode.beam, WIDEST))
@@ -221,7 +220,8 @@ class Snapshot:
 
 
 class Reader:
-    """Follows the changes of one engine's folder, whoever makes them. For one thread at a time."""
+    """Follows the changes of one engine's folder, whichever process makes them. For one thread at a
+    time."""
 
     def __init__(self, folder: Path, config: EngineConfig, bases: Bases | None = None) -> None:
         self._folder, self._config = folder, config
@@ -232,12 +232,12 @@ class Reader:
         self._snapshot: Snapshot | None = None
 
     def close(self) -> None:
-        """Give the store back."""
+        """Close the file of changes."""
         if self._store is not None:
             self._store.close()
 
     def read(self) -> Snapshot:
-        """The collection as it is now; the last snapshot if nothing changed since."""
+        """The engine as it is now; the last snapshot if nothing changed since."""
         for _ in range(ATTEMPTS):
             state = self._state()
             if self._snapshot is not None and self._snapshot.state == state:
@@ -265,20 +265,21 @@ class Reader:
         return self._changing
 
     def _generator(self, number: int, base: Base) -> tuple[Generator, Grower]:
-        """For a base: the model that is already there, or that of the folder."""
+        """The generator for a base: the model that is loaded already, or that of the folder."""
         if self._grower is not None and self._changing is not None:
             before = self._changing.generator
             kept = kept_terms(before.sets, base.sets)
-            return self._grower.grow(before, base.sets, kept), self._grower
+            return self._grower.grow(before, base.sets, kept).learned(), self._grower
         # The first base's terms are saved in the folder; those of another take their place.
         load = Generator.load_with_terms if number else Generator.load
         generator = load(self._folder / MODEL, base.sets, self._config.model)
+        generator = generator.learned() if number else generator
         self._grower = Grower(generator.backbone)
         return generator, self._grower
 
 
 class _Changing:
-    """One base and what has changed since, as far as it was read."""
+    """One base, and the changes since that were read so far."""
 
     def __init__(
         self,
@@ -295,7 +296,7 @@ class _Changing:
         self._rows: dict[int, tuple[Added, Row]] = {}  # by sequence, ascending
 
     def read(self, store: Store | None) -> Snapshot:
-        """Take in what changed since the last time."""
+        """Merge the changes that came since the last call."""
         if store is None:
             return self._snapshot(NumberedDocuments(self._base))
         with store.reading():
@@ -320,7 +321,7 @@ class _Changing:
         return Snapshot(self.generator, self._config, documents, state, last)
 
     def _row(self, one: Added) -> Row:
-        return Row(one.id, self._merger.numbers(one.terms), one.weights)
+        return Row(one.id, self._merger.numbers(one.terms), one.weights, one.vector)
 
     def _merge(self, kept: NDArray[np.int64]) -> None:
         merged = self._merger.merge(kept, [row for _, row in self._rows.values()])
@@ -340,7 +341,7 @@ BASE_KIND = "base"
 
 
 def compact(folder: Path, now: Snapshot) -> None:
-    """Give the engine in `folder` the base that a snapshot of it, just read, is of."""
+    """Write a snapshot, which was just read, as the new base of the engine in `folder`."""
     store = Store.open(folder)
     if store is None:
         return
@@ -382,7 +383,7 @@ def _write(new: Path, now: Snapshot) -> None:
 
 
 def _gone_since(store: Store, now: Snapshot) -> list[int]:
-    """Of the snapshot's documents, by number, those that went while the base was written."""
+    """The numbers of the snapshot's documents that were removed while the base was written."""
     numbers, ids = store.later(now.state.change, now.last)
     places = np.searchsorted(now.documents.kept, numbers).tolist()
     found = (now.documents.number(document_id) for document_id in ids)
@@ -400,7 +401,7 @@ def _remove_old(folder: Path, number: int) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Make sure that a folder is on disk, and its name."""
+    """Flush a folder, its files and its name to the disk."""
     for path in (*_files(folder), folder, folder.parent):
         handle = os.open(path, os.O_RDONLY)
         try:

@@ -28,7 +28,7 @@ PATIENCE = 30.0  # seconds that a writer waits for another one
 
 
 class Database:
-    """One connection; may be used by several threads, which take turns."""
+    """A connection to an SQLite file; several threads may use it, and take turns."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._turn = path, RLock()
@@ -41,18 +41,18 @@ class Database:
             self._connection.execute("PRAGMA synchronous = FULL")
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the connection to the file."""
         self._connection.close()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """All that is read inside is of one moment."""
+        """A transaction in which everything that is read is of one moment."""
         with self._transaction("BEGIN"):
             yield
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All that is written inside is one change, or none if it fails."""
+        """A transaction in which everything that is written is one change, or none if it fails."""
         with self._transaction("BEGIN IMMEDIATE"):
             yield
 
@@ -179,6 +179,7 @@ CREATE TABLE documents (
     id TEXT NOT NULL,
     terms TEXT NOT NULL,         -- T(D) as JSON, heaviest first
     weights BLOB NOT NULL,       -- of the terms, float32
+    vector BLOB,                 -- float16, or NULL where the generator keeps no vectors
     set_hash INTEGER NOT NULL,   -- of T(D)
     words_hash INTEGER NOT NULL, -- of all words
     metadata TEXT,               -- JSON, or NULL for none
@@ -210,11 +211,12 @@ class Added:
     id: str
     terms: tuple[str, ...]
     weights: NDArray[np.float32]
+    vector: NDArray[np.float16] | None
     metadata: str | None  # JSON
 
 
 class Store(Database):
-    """The changes of one engine."""
+    """The documents that were added to and removed from one engine since its base was written."""
 
     @classmethod
     def create(cls, folder: Path) -> Self:
@@ -240,16 +242,17 @@ class Store(Database):
         return None
 
     def state(self) -> State:
-        """Of the last change, whoever made it."""
+        """The current base and the number of the last change, whoever made it."""
         return State(*self.row("SELECT base, change FROM state"))
 
     def changed(self) -> int:
-        """Count one more change; its number."""
+        """Count one more change; returns its number."""
         self.run("UPDATE state SET change = change + 1")
         return self.state().change
 
     def sequences(self) -> NDArray[np.int64]:
-        """Of the documents that are there, ascending: the order in which they were put."""
+        """Sequence numbers of the documents that are there, ascending: the order in which they were
+        added."""
         rows = self.run("SELECT sequence FROM documents INDEXED BY there WHERE gone IS NULL")
         return np.sort(np.array([row[0] for row in rows], np.int64))
 
@@ -258,16 +261,13 @@ class Store(Database):
         return int(self.row("SELECT coalesce(max(sequence), 0) FROM documents")[0])
 
     def added(self, after: int) -> list[Added]:
-        """The documents that are there and were put after a sequence number, in order."""
+        """The documents that are there and were added after a sequence number, in order."""
         rows = self.run(
-            "SELECT sequence, id, terms, weights, metadata FROM documents "
+            "SELECT sequence, id, terms, weights, vector, metadata FROM documents "
             "WHERE sequence > ? AND gone IS NULL ORDER BY sequence",
             after,
         )
-        return [
-            Added(sequence, id, tuple(orjson.loads(terms)), np.frombuffer(weights, "<f4"), metadata)
-            for sequence, id, terms, weights, metadata in rows
-        ]
+        return [_added(*row) for row in rows]
 
     def removed(self) -> NDArray[np.int64]:
         """The numbers of the base's documents that are gone or replaced, ascending."""
@@ -289,19 +289,19 @@ class Store(Database):
         return None if row is None else int(row[0])
 
     def holders(self, set_hash: int) -> list[tuple[int, int]]:
-        """Sequence and hash of all words of the documents with a set."""
+        """Sequence number and words hash of the documents that have a term set."""
         return self.run(
             "SELECT sequence, words_hash FROM documents WHERE set_hash = ? AND gone IS NULL",
             set_hash,
         )
 
     def spelling(self, key: str) -> str | None:
-        """How the terms with a key are spelled, if the base does not say."""
+        """The spelling of the terms with a key, if a change rather than the base introduced it."""
         row = self.row("SELECT term FROM spellings WHERE key = ?", key)
         return None if row is None else str(row[0])
 
     def spell(self, key: str, term: str) -> None:
-        """Remember how terms with a key are spelled."""
+        """Remember the spelling of the terms with a key."""
         self.run("INSERT OR IGNORE INTO spellings VALUES (?, ?)", key, term)
 
     def insert(
@@ -309,15 +309,17 @@ class Store(Database):
         document: Document,
         terms: Sequence[str],
         weights: Sequence[float],
+        vector: NDArray[np.float16] | None,
         set_hash: int,
         words_hash: int,
     ) -> int:
-        """Add a document; its sequence number."""
+        """Add a document; returns its sequence number."""
         metadata = as_json(document.metadata, document.id).decode() if document.metadata else None
-        row = (document.id, orjson.dumps(terms).decode(), np.array(weights, "<f4").tobytes())
+        own = None if vector is None else vector.astype("<f2").tobytes()
+        row = (document.id, orjson.dumps(terms).decode(), np.array(weights, "<f4").tobytes(), own)
         self.run(
-            "INSERT INTO documents (id, terms, weights, set_hash, words_hash, metadata) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO documents (id, terms, weights, vector, set_hash, words_hash, metadata) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
             *(*row, set_hash, words_hash, metadata),
         )
         ((sequence,),) = self.run("SELECT last_insert_rowid()")
@@ -325,22 +327,23 @@ class Store(Database):
         return int(sequence)
 
     def take_away(self, sequence: int, change: int) -> None:
-        """A document that is not in the base goes."""
+        """Mark a document that is not in the base as removed."""
         self.run("UPDATE documents SET gone = ? WHERE sequence = ?", change, sequence)
 
     def remove(self, number: int, change: int) -> bool:
-        """A document of the base goes; whether it was there."""
+        """Mark a document of the base as removed; returns whether it was there."""
         if self.is_removed(number):
             return False
         self.run("INSERT INTO removed VALUES (?, ?)", number, change)
         return True
 
     def is_removed(self, number: int) -> bool:
-        """Whether a document of the base is gone."""
+        """Whether a document of the base is marked as removed."""
         return self.row("SELECT 1 FROM removed WHERE number = ?", number) is not None
 
     def later(self, change: int, sequence: int) -> tuple[list[int], list[str]]:
-        """What went after a change: base numbers; and of what was put up to a sequence, ids."""
+        """Numbers of base documents that were removed after a change; and ids of documents added up
+        to a sequence number that were removed after the change."""
         numbers = self.run("SELECT number FROM removed WHERE change > ?", change)
         ids = self.run(
             "SELECT id FROM documents WHERE gone > ? AND sequence <= ?", change, sequence
@@ -348,7 +351,8 @@ class Store(Database):
         return [row[0] for row in numbers], [row[0] for row in ids]
 
     def rebase(self, base: int, sequence: int, removed: Sequence[int], change: int) -> None:
-        """A new base holds all that was put up to `sequence`, but of it `removed` is gone."""
+        """Switch to a new base that holds all documents added up to `sequence`; of these, `removed`
+        are gone."""
         self.run("UPDATE state SET base = ?", base)
         self.erase()
         self.run("UPDATE documents SET gone = ? WHERE sequence <= ?", change, sequence)
@@ -362,7 +366,7 @@ class Store(Database):
         self.run("DELETE FROM texts WHERE sequence NOT IN (SELECT sequence FROM documents)")
 
     def problems(self) -> list[str]:
-        """What SQLite, and a look at how the rows belong together, find wrong with the file."""
+        """Problems with the file that SQLite finds, or a look at how its rows belong together."""
         checked = [row[0] for row in self.run("PRAGMA integrity_check")]
         found = [] if checked == ["ok"] else checked
         for what, query in _RULES.items():
@@ -393,6 +397,14 @@ _RULES = {
 }
 
 
+def _added(
+    sequence: int, id: str, terms: str, weights: bytes, vector: bytes | None, metadata: str | None
+) -> Added:
+    own = None if vector is None else np.frombuffer(vector, "<f2")
+    spelled = tuple(orjson.loads(terms))
+    return Added(sequence, id, spelled, np.frombuffer(weights, "<f4"), own, metadata)
+
+
 def _parsed(metadata: str | None) -> list[Any]:
     return [] if metadata is None else [orjson.loads(metadata)]
 
@@ -402,7 +414,7 @@ FILTERS = 64  # whose matches are remembered
 
 
 class Base:
-    """Documents and their term sets; what is looked up often is made once."""
+    """Documents and their term sets; lookup tables are built once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -417,12 +429,12 @@ class Base:
 
     @cached_property
     def metadata(self) -> list[Mapping[str, Any]]:
-        """Of every document."""
+        """The metadata of every document, by number."""
         return [document.metadata for document in self.documents]
 
     @cached_property
     def lexicon(self) -> Lexicon:
-        """Of every document."""
+        """The words of all documents."""
         return Lexicon.load(self.folder)
 
     def _matching(self, where: str) -> NDArray[np.bool_]:
@@ -432,14 +444,14 @@ class Base:
 
 
 class Bases:
-    """The base of an engine's folder by its number, opened once."""
+    """The bases of an engine's folder by number, each opened once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._last: tuple[int, Base] | None = None
 
     def __call__(self, number: int) -> Base:
-        """The base of that number."""
+        """The base with a number."""
         last = self._last  # one read: several threads may ask
         if last is None or last[0] != number:
             last = self._last = number, Base(base_folder(self._folder, number))
@@ -449,7 +461,8 @@ class Bases:
 def write_base(
     folder: Path, sets: TermSets, documents: Iterable[Document], lexicon: Lexicon | None = None
 ) -> None:
-    """Fill an existing folder with what `Base` reads; without a lexicon the words are counted."""
+    """Write the files of a base into an existing folder; without a lexicon the words are
+    counted."""
     (folder / TERMS).mkdir(exist_ok=True)
     sets.save(folder / TERMS)
     counting = Counting()
@@ -466,5 +479,5 @@ def base_files(folder: Path) -> list[str]:
 
 
 def base_folder(engine: Path, number: int) -> Path:
-    """Where the base of that number is: the first one in the engine's folder itself."""
+    """The folder of the base with a number; the first base is in the engine's folder itself."""
     return engine / f"{BASE}{number}" if number else engine

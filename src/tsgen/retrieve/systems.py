@@ -18,7 +18,7 @@ from tsgen.terms.weights import TERM_WEIGHTS
 
 
 class Searcher(Protocol):
-    """What answers queries: a retriever, or an engine's snapshot."""
+    """Anything that answers queries: a retriever, or an engine's snapshot."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """At most `k` hits for each query, best first; deterministic."""
@@ -26,7 +26,7 @@ class Searcher(Protocol):
 
 
 class Retriever(Searcher, Protocol):
-    """BM25, dense and generative systems alike: one table, one server, one command line."""
+    """A saved or fitted system, be it BM25, dense or generative."""
 
     def save(self, folder: Path) -> None:
         """Write everything `load` needs into an existing, empty folder."""
@@ -34,7 +34,7 @@ class Retriever(Searcher, Protocol):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read back what `save` wrote."""
+        """Open a folder that `save` wrote."""
         ...
 
 
@@ -64,7 +64,8 @@ class System:
     aside: bool = False  # a part or a variant of others, which `all` systems leave out
 
     def settings(self, tables: Tables) -> StageConfig:
-        """Its settings from the tables of a settings file: those of its own table, as a rule."""
+        """The system's settings from the tables of a settings file: as a rule those of its own
+        table."""
         if self.from_tables is None:
             return self.config.from_mapping(tables.get(self.name, {}), source=self.name)
         if self.name in tables and not self.own_table:

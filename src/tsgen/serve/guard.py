@@ -37,10 +37,10 @@ LOGGER = logging.getLogger("tsgen.serve")
 
 
 class JsonLines(logging.Formatter):
-    """`event` and its fields."""
+    """A log format: one JSON object a line, with an event and its fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """One log record as a line of JSON."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         row: dict[str, Any] = {"time": time, "level": record.levelname.lower()}
         row |= {"event": record.getMessage()} | getattr(record, "fields", {})
@@ -52,13 +52,13 @@ class JsonLines(logging.Formatter):
 def log(
     event: str, level: int = logging.INFO, error: BaseException | None = None, **fields: Any
 ) -> None:
-    """Write one line."""
+    """Write one line to the log."""
     fields |= _origin(error) if error else {}
     LOGGER.log(level, event, extra={"fields": fields})
 
 
 def _origin(error: BaseException) -> dict[str, Any]:
-    """The kind of an exception and where it was raised; not its message, which may quote a
+    """The kind of an exception and where it was raised, without its message, which may quote a
     document."""
     frames = traceback.extract_tb(error.__traceback__)
     places = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
@@ -84,7 +84,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 @dataclass(frozen=True, slots=True)
 class Meters:
-    """Each server has its own."""
+    """The figures that one server measures of itself."""
 
     registry: CollectorRegistry
     requests: Counter
@@ -94,7 +94,7 @@ class Meters:
 
     @classmethod
     def new(cls, documents: Callable[[], float], waiting: Callable[[], float]) -> Self:
-        """All at zero; the two functions are asked at each reading."""
+        """Meters at zero; the two functions are called at each reading."""
         own = CollectorRegistry()
         ProcessCollector(registry=own)
         GCCollector(registry=own)
@@ -118,7 +118,7 @@ class Meters:
         )
 
     def text(self) -> bytes:
-        """In Prometheus' format."""
+        """The figures in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
@@ -129,7 +129,7 @@ Sent = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
 
 def check_token(token: str | None) -> str | None:
-    """A token that a header can carry."""
+    """Refuse a token that an HTTP header cannot carry."""
     if token is not None and not (token and token.isascii() and token.isprintable()):
         raise ConfigError(
             f"found a token of {len(token)} characters that a header cannot carry; expected "
@@ -152,7 +152,8 @@ def writers_only(token: str | None) -> Callable[[Sent], Awaitable[None]]:
 
 
 def _same(one: str, other: str) -> bool:
-    """Compared in a time that depends on neither: hashed, so that not even the length shows."""
+    """Compare two secrets in a time that depends on neither: hashed, so that not even the length
+    shows."""
     digests = (sha256(text.encode("utf-8", "surrogateescape")).digest() for text in (one, other))
     return hmac.compare_digest(*digests)
 
@@ -172,7 +173,7 @@ HEADERS = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-refer
 
 @dataclass(slots=True)
 class _Exchange:
-    """A request and what has been answered to it."""
+    """A request, and how much has been answered to it."""
 
     scope: Scope
     send_on: Send
@@ -199,13 +200,13 @@ class _Exchange:
 
 
 class Guard:
-    """ASGI middleware around the whole app."""
+    """ASGI middleware around the whole application."""
 
     def __init__(self, app: ASGIApp, limits: Limits, meters: Meters) -> None:
         self._app, self._limits, self._meters = app, limits, meters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Let one request pass, within the limits."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -303,7 +304,7 @@ def _our_fault(request_id: str) -> HttpError:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Hand out a body that has been read, then whatever comes after it."""
+    """A receive function that hands out a body already read, then whatever comes after it."""
     messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

@@ -29,7 +29,7 @@ CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed"}
 
 
 class HttpError(Exception):
-    """A request that is not answered, and why."""
+    """A request that is refused, and why."""
 
     def __init__(
         self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
@@ -38,13 +38,13 @@ class HttpError(Exception):
         self.status, self.code, self.message, self.headers = status, code, message, headers
 
     def response(self) -> Response:
-        """As the client sees it."""
+        """The answer that the client gets."""
         message = self.message.encode("utf-8", "backslashreplace").decode()
         return Json({"error": {"code": self.code, "message": message}}, self.status, self)
 
 
 class Json(Response):
-    """A value as JSON; dataclasses are values."""
+    """An answer of plain values or dataclasses, as JSON."""
 
     media_type = "application/json"
 
@@ -52,12 +52,12 @@ class Json(Response):
         super().__init__(value, status, refused.headers if refused else None)
 
     def render(self, content: Any) -> bytes:
-        """As bytes."""
+        """The answer as bytes of JSON."""
         return orjson.dumps(content)
 
 
 def busy(what: str, most: int) -> HttpError:
-    """Too much waits already."""
+    """The error for a request that comes when too many wait already."""
     message = (
         f"found {most} {what} waiting, which is as many as this server lets wait. Ask again in a "
         "second, or let more wait with --limit waiting=N."

@@ -6,7 +6,8 @@ from tsgen.config import StageConfig
 
 
 class Limits(StageConfig):
-    """What is beyond a limit is refused with a message that names it."""
+    """How much a request may ask for; one beyond a limit is refused with a message that names
+    it."""
 
     body: int = Field(2**20, ge=1)
     """Bytes of a request's body."""

@@ -48,7 +48,7 @@ DocumentId = Annotated[
 
 
 def documents_router(serving: Serving, token: str | None) -> APIRouter:
-    """The three endpoints."""
+    """The endpoints that read, write and remove one document."""
     router = APIRouter(tags=["documents"])
     engine = serving.engine
     writers = [Depends(writers_only(token))]
@@ -97,7 +97,7 @@ async def _or_404(found: Awaitable[T]) -> T:
 
 
 async def _or_409(change: Awaitable[T]) -> T:
-    """An engine may be one that cannot be changed."""
+    """Answer with 409 if the engine is one that cannot be changed."""
     try:
         return await change
     except ArtifactError as error:
@@ -150,7 +150,7 @@ def _with_documents(serving: Serving, hits: list[Hit]) -> Iterator[tuple[Hit, Do
 
 
 def noted(asked: SearchRequest, results: list[dict[str, Any]]) -> dict[str, int | None]:
-    """For the log: how much was asked and found."""
+    """The fields of the log line: how much was asked and found."""
     return {
         "queries": len(asked.asked),
         "characters": sum(map(len, asked.asked)),
@@ -198,7 +198,7 @@ def _asked(serving: Serving, body: WhyRequest) -> Why:
 
 
 async def _with_model(serving: Serving, work: Callable[[], T]) -> T:
-    """Done by the one thread that runs the model, after what waits already."""
+    """Run a job in the one thread that runs the model, after the jobs that wait already."""
     return await asyncio.wrap_future(serving.model.call(work))
 
 
@@ -210,7 +210,7 @@ def _noted(body: TracedRequest) -> dict[str, int | None]:
 
 
 def watching_router(serving: Serving) -> APIRouter:
-    """The three endpoints."""
+    """The endpoints for whoever keeps the server running: health, readiness and metrics."""
     router = APIRouter(tags=["operation"])
 
     @router.get("/health", response_model=Status, responses=errors())
@@ -245,7 +245,7 @@ POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-acti
 
 
 def page_router() -> APIRouter:
-    """The page and what it consists of; it loads nothing from elsewhere."""
+    """The demo page and its files; it loads nothing from elsewhere."""
     router = APIRouter(include_in_schema=False)
 
     @router.get("/")

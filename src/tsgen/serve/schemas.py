@@ -21,7 +21,7 @@ DEEPEST = 16  # objects and lists inside one another
 
 
 def _encodable(text: str) -> str:
-    """JSON can write half a character, `"\\ud800"`; nothing after it can."""
+    """Refuse lone surrogates, halves of a character, which JSON can write but UTF-8 cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -70,12 +70,13 @@ class SearchRequest(Body):
 
     @property
     def asked(self) -> list[str]:
-        """All queries."""
+        """The queries of the request, one or several."""
         return [self.query] if self.query is not None else self.queries or []
 
 
 def limited_search(limits: Limits) -> type[SearchRequest]:
-    """The same with the server's limits, for validation and for the description."""
+    """The class `SearchRequest` with the server's limits, for validation and for the
+    description."""
     query = _text_of(limits.query)
     many = Annotated[list[query], Field(min_length=1, max_length=limits.queries)]  # type: ignore[valid-type]
     own = SearchRequest.model_fields
@@ -151,7 +152,7 @@ class DocumentBody(Body):
 
 
 def _check_storable(value: Any, deepest: int) -> None:
-    """Whether it can be written and read again as it is."""
+    """Refuse metadata that cannot be written and read again as it is."""
     if isinstance(value, str):
         _encodable(value)
     elif isinstance(value, float) and not math.isfinite(value):
@@ -207,7 +208,7 @@ class ErrorAnswer(BaseModel):
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The description of an endpoint's refusals, with those that any request may meet."""
+    """The description of an endpoint's errors, with those that any request may meet."""
     return {status: {"model": ErrorAnswer} for status in sorted({400, 408, 413, 500, *statuses})}
 
 
@@ -322,7 +323,8 @@ class WhyRequest(TracedRequest):
 
 
 def limited_bodies(limits: Limits) -> tuple[type[TraceRequest], type[WhyRequest]]:
-    """These requests with the server's limits, for validation and for the description."""
+    """The classes `TraceRequest` and `WhyRequest` with the server's limits, for validation and for
+    the description."""
     query = Annotated[str, Field(max_length=limits.query, pattern=r"\S", description="A question.")]
     shared: dict[str, Any] = {
         "query": (query, ...),

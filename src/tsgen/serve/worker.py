@@ -33,7 +33,7 @@ class Worker:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=start)
 
     async def run(self, function: Callable[[], T]) -> T:
-        """What `function` returns; an `HttpError` if too many jobs wait."""
+        """Queue a job and return its result; an `HttpError` if too many jobs wait."""
         if self._jobs >= self._most:
             raise busy(self._name, self._most)
         self._jobs += 1
@@ -52,7 +52,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What must be equal for one call to answer several queries."""
+    """The options of a search; queries with equal options can be answered in one call."""
 
     k: int
     beam: int | None = None
@@ -74,7 +74,8 @@ class _Waiting:
 
 
 class ModelThread:
-    """Takes the oldest job that waits and, if that is a query, others that can be answered with it.
+    """The one thread that runs the model. It takes the oldest job that waits and, if that is a
+    query, others that can be answered with it.
 
     Nothing is held back to fill a batch: what came while the model was busy is the next one.
     """
@@ -88,11 +89,11 @@ class ModelThread:
         self._thread.start()
 
     def search(self, queries: Sequence[str], ask: Ask) -> "list[Future[list[Hit]]]":
-        """Each query's hits, later; all queries are taken or none."""
+        """Queue queries, all or none; returns the hits of each, to come."""
         return self._put([_Waiting(ask, query, Future()) for query in queries])
 
     def call(self, function: Callable[[], T]) -> "Future[T]":
-        """What `function` returns, later: for whatever else needs the model."""
+        """Queue any other work that needs the model; returns its result, to come."""
         answer: Future[T] = Future()
         self._put([_Waiting(None, function, answer)])
         return answer
@@ -142,7 +143,8 @@ class ModelThread:
             return taken
 
     def _answer(self, batch: list[_Waiting]) -> None:
-        """If a batch fails, each of its queries is tried alone: only the one to blame fails."""
+        """Answer a batch. If it fails, each of its queries is tried alone: only the one to blame
+        fails."""
         try:
             answers = self._run(batch)
         except BaseException as error:
