@@ -376,7 +376,7 @@ class Beam:
         return Closed(kept, unit, after, found, valid)
 
     def _with_decided(self, frontier: Any, completed: Ragged, valid: Int) -> Ragged:
-        """Count a document as found where it is the only one left: p of its ways to go on sums to 1."""
+        """Count the only document left as found, since p of all its ways to go on sums to 1."""
         rows = np.flatnonzero((valid == 1) & (np.diff(completed.offsets) == 0))
         documents = self._constraint.decided(frontier, rows)
         values = np.insert(completed.values, completed.offsets[rows], documents)

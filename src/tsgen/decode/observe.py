@@ -337,7 +337,7 @@ class Watcher:
         return tuple(one.term for one in self._tracer.path(places))
 
     def _fallen(self, step: Step, before: Int) -> Fall:
-        """The score of the document's best hypothesis in this step, and the score it had to beat."""
+        """The score of the document's best hypothesis in this step, and the one it had to beat."""
         best, term, tokens = self._best(step, np.flatnonzero(np.isin(step.live.row, before)))
         score, kept = float(best.score[0]), step.closed.kept
         parent = int(step.live.row[best.origin[0]])
