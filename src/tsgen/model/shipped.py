@@ -1,5 +1,5 @@
 """Generators that can write the terms of any documents: tsgen-mini, which comes with the package
-(its card is beside its weights), and whatever `tsgen pretrain` wrote."""
+(its card is `tsgen/shipped/CARD.md`), and whatever `tsgen pretrain` wrote."""
 
 import json
 from collections.abc import Mapping, Sequence
