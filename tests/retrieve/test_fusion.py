@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsgen.records import Hit, Reason
-from tsgen.retrieve.fusion import Table, fuse, tune
+from tsgen.retrieve.fusion import ScoreTable, fuse, tune
 
 GENERATED = [Hit("a", -1.0), Hit("b", -2.0), Hit("c", -5.0)]
 LEXICAL = [Hit("c", 30.0), Hit("d", 20.0), Hit("b", 10.0)]
@@ -68,7 +68,7 @@ def test_the_grid_ranks_as_fuse_does(
         for names, found in (("abcdef", first), ("hgfedc", second))
     ]
     grid = np.array([[0.0, 1.0], [0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
-    found = Table.of(lists, values).reciprocal_ranks(relevant, grid)  # type: ignore[arg-type]
+    found = ScoreTable.of(lists, values).reciprocal_ranks(relevant, grid)  # type: ignore[arg-type]
     for weights, value in zip(grid, found, strict=True):
         ranked = ids(fuse(lists, weights, values, 10))  # type: ignore[arg-type]
         ranks = [rank for rank, id in enumerate(ranked, 1) if id in relevant]
@@ -77,7 +77,7 @@ def test_the_grid_ranks_as_fuse_does(
 
 def test_beyond_the_tenth_rank_is_nothing() -> None:
     hits = [Hit(f"d{i:02}", -float(i)) for i in range(12)]
-    table, one = Table.of([hits], "scores"), np.ones((1, 1))
+    table, one = ScoreTable.of([hits], "scores"), np.ones((1, 1))
     assert table.reciprocal_ranks({"d09"}, one) == [0.1]
     assert table.reciprocal_ranks({"d10"}, one) == [0.0]
 
@@ -92,7 +92,7 @@ def test_gaps() -> None:
 
 
 def test_tuned_weights_are_in_the_middle_of_the_best() -> None:
-    table = Table.of([GENERATED, LEXICAL], "gaps")
+    table = ScoreTable.of([GENERATED, LEXICAL], "gaps")
     found = tune([table], [{"b"}], steps=10)
     ranks = [round(1 / found.figures[w / 10, (10 - w) / 10]) for w in range(11)]
     assert ranks == sorted(ranks, reverse=True)
@@ -105,7 +105,7 @@ def test_tuned_weights_are_in_the_middle_of_the_best() -> None:
 
 def test_three_systems() -> None:
     third = [Hit("e", 1.0), Hit("a", 0.0)]
-    tables = [Table.of([GENERATED, LEXICAL, third], "gaps")] * 2
+    tables = [ScoreTable.of([GENERATED, LEXICAL, third], "gaps")] * 2
     found = tune(tables, [{"e"}, {"e"}], steps=4)
     assert len(found.figures) == 15
     assert found.figures[found.shares] == 1.0

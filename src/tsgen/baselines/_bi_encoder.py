@@ -54,39 +54,55 @@ class BiEncoderConfig(StageConfig):
 
     encoder: str = MINILM
     """The pre-trained encoder: `minilm`, a hub name or a folder."""
+
     layers: int | None = Field(None, ge=1)
     """Use only the first so many layers of the encoder; unset: all."""
+
     query_tokens: int = Field(32, ge=4)
     """Queries are cut off after so many tokens."""
+
     document_tokens: int = Field(256, ge=4)
     """Documents are cut off after so many tokens."""
+
     training_tokens: int | None = Field(None, ge=4)
     """In training documents are cut off after so many tokens; unset: as in search."""
 
     negatives: int = Field(1, ge=1)
     """BM25 negatives of each training pair."""
+
     in_batch: bool = True
     """Whether the documents of the batch's other pairs are negatives, too."""
+
     temperature: float = Field(1.0, gt=0)
     """The τ by which scores are divided in the loss."""
+
     batch_size: int = Field(128, ge=1)
     """Training pairs of a batch."""
+
     epochs: float = Field(20, ge=0)
     """Passes over the training pairs."""
+
     minutes: float | None = Field(None, gt=0)
     """Train for so many minutes, whatever the epochs."""
+
     learning_rate: float = Field(2e-5, gt=0)
     """The peak learning rate of pre-trained weights."""
+
     head_learning_rate: float = Field(1e-3, gt=0)
     """The peak learning rate of weights that are new."""
+
     freeze_embeddings: bool = False
     """Whether the encoder's token embeddings stay as they are."""
+
     validate_every: int = Field(500, ge=1)
     """Steps from one validation to the next."""
+
     validation_queries: int = Field(200, ge=1)
     """Queries that validate."""
+
     candidates: int = Field(8, ge=1)
     """BM25's best documents of each validation query, among all of which validation searches."""
+
     patience: int = Field(4, ge=1)
     """Stop after so many validations without a better M@10."""
 

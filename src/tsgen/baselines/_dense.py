@@ -33,10 +33,13 @@ class DenseConfig(BiEncoderConfig):
 
     pooling: Literal["cls", "mean"] = "cls"
     """The vector is the state of the first token (`cls`) or the mean of all states (`mean`)."""
+
     normalise: bool = False
     """Whether vectors are scaled to length 1, so that the product is the cosine."""
+
     separate: bool = False
     """Whether queries have an encoder of their own."""
+
     projection: bool = False
     """Whether a linear map turns pooled states into vectors."""
 

@@ -1,7 +1,20 @@
 """Systems that generate n-grams of documents and rank documents by them: SEAL, MINDER.
 
-A document is seen in several *views* (title, text, synthetic queries). The model reads the view's
-name before the query and writes n-grams inside it; those of all views are scored together.
+A document has several *views* (title, text, synthetic queries). The model reads the view's name
+before the query and generates n-grams that occur in that view of some document; every n-gram that
+the beam search keeps at some step counts. The n-grams of all views rank the documents together, by
+the intersective score of SEAL's Section 3.3:
+
+    p(n) = F(n, R) / Σ_d |d|                      the n-gram's share of the corpus R
+    w(n, q) = max(0, log p(n | q) (1 − p(n)) / (p(n) (1 − p(n | q))))
+    W(d, q) = Σ_{n ∈ K(d)} w(n, q)^α · cover(n, K(d))
+    cover(n, K(d)) = 1 − β + β |set(n) \\ C| / |set(n)|
+
+K(d) has the n-grams with an occurrence in d that overlaps none of a heavier n-gram; C are the
+tokens of the heavier n-grams in K(d).
+
+In training a target is an n-gram of the relevant document, drawn anew each time a pair is met with
+p ∝ exp(overlap / τ), overlap being the share of the query's tokens, weighed by idf, in the n-gram.
 """
 
 import time
@@ -38,7 +51,7 @@ from tsgen.train.objective import TokenObjective
 from tsgen.train.sequence_generator import new_backbone
 from tsgen.training_loop import remove_checkpoint, shown
 
-# All hypotheses that a search has kept at some step, whether or not they went on.
+# N-grams that a search keeps.
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +65,20 @@ class Kept:
 
     @classmethod
     def none(cls) -> Self:
-        """No hypotheses."""
+        """An empty set of hypotheses."""
         nothing = np.zeros(0, dtype=np.int64)
         return cls(nothing, nothing, nothing, np.zeros(0))
 
 
 class Collector:
-    """Observes a search over many queries."""
+    """Observer of a search that collects the hypotheses kept at any step, for each query."""
 
     def __init__(self) -> None:
         self._before, self._queries = 0, 0  # those of earlier batches; of all up to this one
         self._parts: list[tuple[Int, Kept]] = []
 
     def step(self, step: Step) -> None:
-        """Called by the search."""
+        """Collect the hypotheses that a step keeps."""
         if step.number == 1:
             self._before, self._queries = self._queries, self._queries + len(step.bar)
         kept = step.closed.kept
@@ -73,7 +86,7 @@ class Collector:
         self._parts.append((self._before + kept.query, slices))
 
     def kept(self) -> list[Kept]:
-        """For each query what was kept."""
+        """The hypotheses kept for each query."""
         found: list[list[Kept]] = [[] for _ in range(self._queries)]
         for query, part in self._parts:
             bounds = np.searchsorted(query, np.arange(self._queries + 1))
@@ -96,13 +109,7 @@ def _joined(parts: list[Kept]) -> Kept:
     )
 
 
-# From n-grams that were generated to documents: SEAL's scores (its Section 3.3).
-#
-# p(n) = F(n, R) / Σ_d |d|, the n-gram's share of the corpus, and
-# w(n, q) = max(0, log p(n | q) (1 − p(n)) / (p(n) (1 − p(n | q)))).
-# W(d, q) = Σ_{n ∈ K(d)} w(n, q)^α · cover(n, K(d)), where K(d) has the n-grams with an occurrence
-# in d that overlaps none of a heavier n-gram, and cover = 1 − β + β |set(n) \ C| / |set(n)|, C
-# being the tokens of the heavier n-grams in K(d).
+# The score of documents by n-grams.
 
 NEARLY_SURE = 1 - 1e-9  # p(n | q) at the most: log odds of 1 are infinite
 
@@ -130,7 +137,7 @@ class Ranked:
 def weighed(
     suffixes: Suffixes, low: Int, high: Int, size: Int, log_prob: Float, most: int
 ) -> Ngrams:
-    """The n-grams that say something, each once: w > 0, in at most so many places."""
+    """Weigh n-grams: each once, with w > 0, and in at most `most` places of the corpus."""
     order = np.lexsort((-log_prob, size, low))
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = (np.diff(low[order]) != 0) | (np.diff(size[order]) != 0)
@@ -144,7 +151,7 @@ def weighed(
 
 
 def log_odds(log_prob: Float, frequency: Float) -> Float:
-    """[G] w(n, q) from log p(n | q) and p(n)."""
+    """The weights w(n, q) [G] from log p(n | q) and p(n)."""
     prob, frequency = np.minimum(np.exp(log_prob), NEARLY_SURE), np.minimum(frequency, NEARLY_SURE)
     odds = log_prob - np.log1p(-prob) - np.log(frequency) + np.log1p(-frequency)
     weight: Float = np.maximum(0.0, odds)
@@ -152,7 +159,7 @@ def log_odds(log_prob: Float, frequency: Float) -> Float:
 
 
 def ranked(suffixes: Suffixes, ngrams: Ngrams, k: int, alpha: float, beta: float) -> Ranked:
-    """The k documents of highest W(d, q), ties in document order."""
+    """The `k` documents of highest W(d, q), ties in document order."""
     counts = ngrams.high - ngrams.low
     number = np.repeat(np.arange(len(counts)), counts)  # [M] the n-gram of each occurrence
     places = np.arange(len(number)) + np.repeat(ngrams.low - counts.cumsum() + counts, counts)
@@ -190,7 +197,7 @@ def _scores(
     power: Float,
     beta: float,
 ) -> tuple[Float, Bool]:
-    """[D] W(d, q), and [M] whether an occurrence is the first one of an n-gram of K(d).
+    """W(d, q) [D], and whether an occurrence is the first one of an n-gram of K(d) [M].
 
     Document d has the occurrences bounds[d]:bounds[d + 1], heaviest n-gram first. Places are those
     of the whole text, so what one document covers is none of another's.
@@ -224,15 +231,12 @@ def _scores(
     return score, taken
 
 
-# What a model of n-grams learns to write for a query: pieces of the relevant document.
-#
-# An n-gram is drawn anew each time a pair is met, the likelier the more of the query it has: p ∝
-# exp(overlap / τ), overlap being the share of the query's tokens, weighed by idf, that it contains.
+# N-grams as training targets.
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Pieces of every document that are of one kind: its title, its text, queries for it."""
+    """One kind of text of every document: its title, its body or the queries written for it."""
 
     name: str
     pieces: Ragged  # [P] tokens, in document order
@@ -240,24 +244,24 @@ class View:
     whole: bool  # whether a target begins where a piece does, as titles and queries do
 
     def of(self, document: int) -> range:
-        """The pieces of a document, by number."""
+        """The numbers of a document's pieces."""
         return range(*np.searchsorted(self.owner, (document, document + 1)).tolist())
 
 
 @dataclass(frozen=True, slots=True)
 class NgramTargets:
-    """For each pair an n-gram of some view of its document."""
+    """Training targets: for each row (a pair and a view) n-grams of that view of its document."""
 
     views: Sequence[View]
     view: Int  # [R] the view of each row
     document: Int  # [R]
-    asked: Ragged  # [R] the query's tokens
+    queries: Ragged  # [R] the query's tokens
     idf: Float  # [V] of each token
     longest: int
     temperature: float  # τ
 
     def lengths(self) -> Int:
-        """[R] tokens of each target, at the most."""
+        """The most tokens that each row's target can have [R]."""
         return np.full(len(self.view), self.longest)
 
     def batch(
@@ -266,15 +270,15 @@ class NgramTargets:
         queries: Sequence[str],  # noqa: ARG002 - their tokens are known
         rng: np.random.Generator,
     ) -> tuple[Int, Bool]:
-        """The tokens [B, T] of n-grams for some rows, and where they are not padding [B, T]."""
+        """Draw n-grams for some rows: their tokens [B, T], and the mask of real ones [B, T]."""
         return padded([self.draw(row, rng) for row in rows.tolist()])
 
     def draw(self, row: int, rng: np.random.Generator) -> Int32:
-        """One n-gram for a row."""
+        """Draw one n-gram for a row."""
         view, overlaps, windows = self.views[self.view[row]], [], []
         gain = np.zeros(len(self.idf))
-        asked = np.unique(self.asked.row(row))
-        gain[asked] = self.idf[asked] / max(self.idf[asked].sum(), 1e-9)
+        query = np.unique(self.queries.row(row))
+        gain[query] = self.idf[query] / max(self.idf[query].sum(), 1e-9)
         for piece in view.of(int(self.document[row])):
             tokens = view.pieces.row(piece)
             starts = 1 if view.whole else max(len(tokens) - self.longest, 0) + 1
@@ -290,28 +294,30 @@ class NgramTargets:
 
 def make_targets(
     views: Sequence[View],
-    asked: Ragged,
+    queries: Ragged,
     documents: Int,
     idf: Float,
     longest: int,
     temperature: float,
 ) -> tuple[Int, NgramTargets]:
-    """Rows for every pair and every view that its document has something of: the pair of each, and
-    what is to be written for it."""
+    """Make a row for every pair and every view that its document has: the pair of each row [R], and
+    the targets of the rows."""
     has = [np.bincount(view.owner, minlength=int(documents.max(initial=0)) + 1) for view in views]
     rows = [np.flatnonzero(counts[documents] > 0) for counts in has]
     pair = np.concatenate(rows)
     view = np.repeat(np.arange(len(views)), [len(each) for each in rows])
-    parts = asked.take(pair), idf, longest, temperature
+    parts = queries.take(pair), idf, longest, temperature
     return pair, NgramTargets(views, view, documents[pair], *parts)
 
+
+# The retriever.
 
 IDS, EVERYTHING, SETTINGS, VIEW = "documents", "everything", "settings.json", "view-"
 BODY = "body"  # the view whose n-grams may come from anywhere
 
 
 class NgramConfig(SequenceConfig):
-    """The settings of a system of n-grams."""
+    """The settings of a sequence system, and of n-grams and their scores."""
 
     longest: int = Field(10, ge=1)
     """Tokens of an n-gram, at the most."""
@@ -331,7 +337,7 @@ class NgramConfig(SequenceConfig):
 
 @dataclass(frozen=True)
 class NgramRetriever:
-    """A backbone, all text of all documents, and the views that have an index of their own."""
+    """A model of n-grams, an index of all text, and an index of each view but the body."""
 
     backbone: Backbone
     ids: Strings
@@ -343,7 +349,7 @@ class NgramRetriever:
     def of(
         cls, backbone: Backbone, ids: Strings, views: Sequence[View], config: NgramConfig
     ) -> Self:
-        """Index the views."""
+        """Index the views of all documents."""
         own = {
             view.name: Suffixes.build(view.pieces, view.owner)
             for view in views
@@ -353,12 +359,12 @@ class NgramRetriever:
 
     @property
     def constraint(self) -> SubstringConstraint:
-        """All n-grams."""
+        """The constraint that admits every n-gram of every view."""
         return self._constraints[BODY]
 
     @property
     def encoder(self) -> Any:
-        """The part that reads queries; it holds the input embeddings."""
+        """The part of the model that reads queries and holds the input embeddings."""
         return self.backbone.query_encoder
 
     @cached_property
@@ -377,7 +383,7 @@ class NgramRetriever:
     def rank(
         self, queries: Sequence[str], k: int, config: DecodeConfig
     ) -> Iterator[tuple[Ngrams, Ranked]]:
-        """For each query the n-grams that the beams of all views have met, and the documents."""
+        """For each query the n-grams that the searches of all views kept, and the documents."""
         met = [self._met(name, queries, config) for name in self._constraints]
         for views in zip(*met, strict=True):
             low, high, size, log_prob = (
@@ -389,10 +395,10 @@ class NgramRetriever:
     def _met(
         self, view: str, queries: Sequence[str], config: DecodeConfig
     ) -> list[tuple[Int, Int, Int, Float]]:
-        """For each query slices of all text, sizes and log p of a view's n-grams."""
+        """Search one view: for each query the n-grams as slices of all text, sizes, log p."""
         constraint, collector = self._constraints[view], Collector()
-        asked = [prompt(view, query) for query in queries]
-        search(self.backbone, constraint, asked, 1, config, observer=collector)
+        prompts = [prompt(view, query) for query in queries]
+        search(self.backbone, constraint, prompts, 1, config, observer=collector)
         return [self._everywhere(constraint.suffixes, kept) for kept in collector.kept()]
 
     def _everywhere(self, index: Suffixes, kept: Kept) -> tuple[Int, Int, Int, Float]:
@@ -449,17 +455,17 @@ def _ready(backbone: Backbone) -> Backbone:
 
 
 def prompt(view: str, query: str) -> str:
-    """What the model reads: which view is wanted, and the query."""
+    """The model's input: the name of the view to generate from, and the query."""
     return f"{view}: {query}"
 
 
 def _spelled(index: Suffixes, low: Int, size: Int) -> Ragged:
-    """The tokens of n-grams, from the first of their slices."""
+    """The tokens of n-grams, which the first suffix of each slice begins with."""
     return spans(index.text, index.suffixes[low].astype(np.int64), size)
 
 
 def _together(views: Sequence[View]) -> Suffixes:
-    """All pieces of all views, document by document."""
+    """Index all pieces of all views, document by document."""
     owner = np.concatenate([view.owner for view in views])
     values = np.concatenate([view.pieces.values for view in views])
     sizes = np.concatenate([np.diff(view.pieces.offsets) for view in views])
@@ -472,7 +478,7 @@ Tokenize = Callable[[Sequence[str]], list[list[int]]]
 
 
 def view_of(name: str, texts: Sequence[tuple[int, str]], tokenize: Tokenize, whole: bool) -> View:
-    """A view from (document, text) in document order; texts without a token are left out."""
+    """Make a view of (document, text) pairs in document order; texts without tokens are out."""
     rows = tokenize([text for _, text in texts]) if texts else []
     kept = [(number, row) for (number, _), row in zip(texts, rows, strict=True) if row]
     offsets = np.cumsum([0, *(len(row) for _, row in kept)], dtype=np.int64)
@@ -480,7 +486,7 @@ def view_of(name: str, texts: Sequence[tuple[int, str]], tokenize: Tokenize, who
     return View(name, Ragged(offsets, values), np.array([n for n, _ in kept], np.int32), whole)
 
 
-# Fitting a system of n-grams: pairs as for all generative systems, n-grams drawn as targets.
+# Fitting a system.
 
 TITLE, QUERY = "title", "query"
 
@@ -488,7 +494,15 @@ TITLE, QUERY = "title", "query"
 def fit_ngrams(
     data: DataSet, config: NgramConfig, seed: int, folder: Path, with_queries: bool
 ) -> None:
-    """Index the views, train, save; `folder` holds what an interrupted call goes on from."""
+    """Index the views, train the model on n-grams as targets, and save the retriever.
+
+    Args:
+        data: The data set.
+        config: The settings.
+        seed: Of the weights and of all that is drawn.
+        folder: The system's folder; an interrupted call goes on from its checkpoint.
+        with_queries: Whether synthetic queries are a view.
+    """
     written = SequenceFit(data, config, seed, folder).synthetic()
     if with_queries and written is None:
         raise ConfigError(
@@ -518,7 +532,7 @@ def fit_ngrams(
 
 
 def tokenized(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
-    """The pieces of texts of any length."""
+    """The tokens of texts of any length."""
     rows: list[list[int]] = tokenizer(list(texts), add_special_tokens=False, verbose=False)[
         "input_ids"
     ]
@@ -538,10 +552,10 @@ def _train(
     config, train = retriever.config, retriever.config.train
     wanted = train.pairs.model_copy(update={"queries": written and str(written)})
     pairs, validation = numbered_examples(data, numbers, wanted, train.validation_queries, seed)
-    asked = _ragged(tokenized(retriever.backbone.tokenizer, [pair.query for pair in pairs]))
+    queries = _ragged(tokenized(retriever.backbone.tokenizer, [pair.query for pair in pairs]))
     documents = np.array([pair.document for pair in pairs], dtype=np.int64)
     idf = inverse_frequency(retriever.everything, retriever.backbone.output_size)
-    row, targets = make_targets(views, asked, documents, idf, config.longest, config.temperature)
+    row, targets = make_targets(views, queries, documents, idf, config.longest, config.temperature)
     prompts = [
         prompt(views[view].name, pairs[pair].query)
         for pair, view in zip(row.tolist(), targets.view.tolist(), strict=True)
@@ -566,7 +580,7 @@ def _ragged(rows: Sequence[Sequence[int]]) -> Ragged:
 
 
 def inverse_frequency(everything: Suffixes, tokens: int) -> Float:
-    """[V] log(N / (1 + F)) of every token, so that rare ones count more; never below 0."""
+    """The idf log(N / (1 + F)) of every token [V], at least 0: N tokens in all, F of this one."""
     counts = np.bincount(everything.text[everything.text >= 0], minlength=tokens)
     idf: Float = np.maximum(0.0, np.log(max(len(everything), 1) / (1 + counts)))
     return idf

@@ -42,10 +42,13 @@ class ANCEConfig(DPRConfig):
 
     separate: bool = False
     """Whether queries have an encoder of their own."""
+
     rounds: int = Field(2, ge=1)
     """Rounds of training on mined negatives, after DPR's training."""
+
     depth: int = Field(200, ge=1)
     """Negatives are drawn from so many best documents."""
+
     round_share: float = Field(0.5, gt=0)
     """Epochs or minutes of each later round, as a share of those of round 0."""
 

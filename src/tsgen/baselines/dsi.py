@@ -31,8 +31,10 @@ class DSIConfig(SequenceConfig):
 
     ids: Literal["hierarchical", "atomic", "naive"] = "hierarchical"
     """The kind of identifiers: paths of clusters, one symbol a document, or numbers."""
+
     clusters: int = Field(10, ge=2)
     """Clusters that a cluster is split into, the paper's k."""
+
     leaf: int = Field(100, ge=1)
     """Clusters of more documents are split, the paper's c; at most √D."""
 

@@ -36,6 +36,7 @@ class GENREConfig(SequenceConfig):
 
     longest: int = Field(32, ge=1)
     """Titles are cut off after so many tokens."""
+
     words: int = Field(8, ge=1)
     """A document without a title has so many first words of its text for an identifier."""
 

@@ -270,14 +270,19 @@ class GenRetConfig(SequenceConfig):
 
     positions: int = Field(3, ge=1)
     """Codes of an identifier."""
+
     codes: int = Field(512, ge=2)
     """Entries of each position's codebook; at most √D."""
+
     epochs: int = Field(5, ge=0)
     """Passes over the pairs for each position, unless training has minutes."""
+
     retrieval: float = Field(1.0, ge=0)
     """The weight of the retrieval loss."""
+
     reconstruction: float = Field(1.0, ge=0)
     """The weight of the reconstruction loss."""
+
     commitment: float = Field(1.0, ge=0)
     """The weight of the commitment loss."""
 

@@ -36,14 +36,19 @@ class GTRConfig(DenseConfig):
 
     encoder: str = FLAN_T5
     """The T5 that training starts from: `flan-t5-small`, a hub name or a folder."""
+
     pooling: Any = "mean"
     """The vector is the state of the first token (`cls`) or the mean of all states (`mean`)."""
+
     normalise: bool = True
     """Whether vectors are scaled to length 1, so that the product is the cosine."""
+
     projection: bool = True
     """Whether a linear map turns pooled states into vectors."""
+
     temperature: float = 0.01
     """The τ by which scores are divided in the loss."""
+
     learning_rate: float = 1e-3
     """The peak learning rate of pre-trained weights; T5 learns at high rates."""
 

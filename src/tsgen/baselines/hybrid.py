@@ -1,8 +1,10 @@
 """Hybrid: a generative system and others (BM25; dense ones, too), fused into one ranking.
 
-Each part is fitted with the settings that it has by itself, so that what was trained for one is
-taken from the cache for the other. Weights are chosen by M@10 on the dev queries, where there are
-any to choose (see `tsgen.retrieve.fusion`).
+    s(Q, D) = Σ_parts w_part · v_part(D)
+
+The values v are made of each part's ranks or scores, and the weights w are 1 or tuned by M@10 on
+the dev queries; the formulas are in `tsgen.retrieve.fusion`. Each part is fitted with the settings
+that it has by itself, so that the cache serves the part and the system alike.
 """
 
 import shutil
@@ -19,22 +21,22 @@ from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError, DataError
 from tsgen.records import Hit, Judgments, Run
 from tsgen.retrieve.bench import Bench
-from tsgen.retrieve.fusion import Table, Tuned, Values, fuse, tune
+from tsgen.retrieve.fusion import ScoreTable, Tuned, Values, fuse, tune
 from tsgen.retrieve.systems import SYSTEMS, PartSearch, Retriever, System, Tables
 
 NAME, FUSION = "hybrid", "fusion.json"
 DEV = "dev"
-DEPTH = 100  # hits of each part that are fused, at least
+DEPTH = 100  # hits of each part that are fused, or more if more are wanted
 
 
 class HybridSettings(StageConfig):
-    """The table [hybrid]."""
+    """The settings of the table [hybrid]: which systems are fused, and how."""
 
     generative: str = "tsgen"
     """The system that generates; `tsgen-mini` needs no training."""
 
     beside: tuple[str, ...] = Field(("bm25",), min_length=1)
-    """The other systems, e.g. ["bm25", "dpr"]."""
+    """The other systems, such as ["bm25", "dpr"]."""
 
     fusion: Literal["tuned", "ranks", "scores"] = "tuned"
     """`ranks`: reciprocal rank fusion. `scores`: the sum of each list's standardised scores. Both
@@ -48,19 +50,20 @@ class HybridSettings(StageConfig):
 
     @property
     def values(self) -> Values:
-        """What of a hit is added up."""
+        """The values of hits that are added up: gaps, ranks or scores."""
         return "gaps" if self.fusion == "tuned" else self.fusion
 
 
 class HybridConfig(HybridSettings):
-    """With the settings of every part, which are those of its own tables."""
+    """The settings of the fusion, and those of every part from the part's own tables."""
 
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """The settings of each part by its name."""
     """The settings of every part by its name, from its own tables."""
 
 
 def hybrid_config(tables: Tables) -> HybridConfig:
-    """From [hybrid] and the tables of the parts."""
+    """Read the settings from the table [hybrid] and those of the parts."""
     own = HybridSettings.from_mapping(tables.get(NAME, {}), source=f"[{NAME}]")
     if len({*own.parts, NAME}) <= len(own.parts):
         raise ConfigError(
@@ -71,8 +74,15 @@ def hybrid_config(tables: Tables) -> HybridConfig:
     return HybridConfig(**own.model_dump(), settings=parts)
 
 
+def bm25_dense_config(tables: Tables) -> HybridConfig:
+    """BM25 and MiniLM's cosine by reciprocal ranks: the fusion that needs no training."""
+    own = HybridSettings(generative="dense", beside=("bm25",), fusion="ranks")
+    parts = {name: SYSTEMS.get(name).settings(tables).model_dump(mode="json") for name in own.parts}
+    return HybridConfig(**own.model_dump(), settings=parts)
+
+
 class Hybrid:
-    """Systems with their weights, in a folder that has all of them."""
+    """A fusion of systems, in a folder that has a folder for each of them and their weights."""
 
     def __init__(self, folder: Path) -> None:
         facts = orjson.loads((folder / FUSION).read_bytes())
@@ -85,12 +95,12 @@ class Hybrid:
         return [SYSTEMS.get(name).load(self._folder / name) for name in self.weights]
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most `k` documents that some part found, best first."""
-        found = [part.search(queries, max(k, DEPTH)) for part in self._parts]
-        return [self.fuse(lists, k) for lists in zip(*found, strict=True)]
+        """At most `k` of the documents that the parts found, best first."""
+        hits = [part.search(queries, max(k, DEPTH)) for part in self._parts]
+        return [self.fuse(lists, k) for lists in zip(*hits, strict=True)]
 
     def fuse(self, lists: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
-        """The best of what the parts found for one query."""
+        """Fuse the hits of all parts for one query; the best `k`."""
         return fuse(lists, list(self.weights.values()), self._values, k)
 
     def save(self, folder: Path) -> None:
@@ -124,20 +134,20 @@ def _fit(data: DataSet, config: HybridConfig, seed: int, folder: Path) -> None:
 
 
 def _parts(config: HybridConfig) -> list[tuple[System, StageConfig]]:
-    """The systems with their settings."""
+    """The parts as systems with their settings."""
     parts = [SYSTEMS.get(name) for name in config.parts]
     return [(part, part.config.from_mapping(config.settings[part.name])) for part in parts]
 
 
 def _from_parts(folder: Path, config: HybridConfig, k: int, search: PartSearch) -> Run:
-    """What `Hybrid.search` would find, from the runs of the parts."""
+    """Fuse runs of the parts into the run that `Hybrid.search` would make."""
     hybrid = Hybrid.load(folder)
     runs = [search(*part, max(k, DEPTH)) for part in _parts(config)]
     return {id: hybrid.fuse([run[id] for run in runs], k) for id in runs[0]}
 
 
 def _judged(data: DataSet) -> Judgments:
-    """The dev queries that have an answer."""
+    """The judgments of the dev queries that have a relevant document."""
     if DEV not in data.splits:
         raise DataError(
             f"{data.name}: no judgments named {DEV} to choose weights by; found "
@@ -148,7 +158,8 @@ def _judged(data: DataSet) -> Judgments:
 
 
 def _tuned(runs: Sequence[Run], judged: Judgments) -> Tuned:
-    tables = [Table.of([run.get(id, []) for run in runs], "gaps") for id in judged]
+    """Choose the weights with the best M@10 on judged queries."""
+    tables = [ScoreTable.of([run.get(id, []) for run in runs], "gaps") for id in judged]
     relevant = [{id for id, grade in grades.items() if grade > 0} for grades in judged.values()]
     return tune(tables, relevant)
 
@@ -162,6 +173,17 @@ SYSTEMS.register(
         trains=True,
         from_tables=hybrid_config,
         own_table=True,
+        from_parts=_from_parts,
+        aside=True,
+    )
+)
+SYSTEMS.register(
+    System(
+        "bm25-dense",
+        HybridConfig,
+        _fit,
+        Hybrid.load,
+        from_tables=bm25_dense_config,
         from_parts=_from_parts,
         aside=True,
     )

@@ -15,12 +15,7 @@ from typing import Any
 
 from pydantic import Field
 
-from tsgen.baselines._identifiers import (
-    code_ids,
-    hierarchical_codes,
-    leaf_size,
-    minilm_vectors,
-)
+from tsgen.baselines._identifiers import code_ids, hierarchical_codes, leaf_size, minilm_vectors
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.retrieve.sequence_systems import SequenceConfig, SequenceFit, register_sequences
@@ -31,8 +26,10 @@ class NCIConfig(SequenceConfig):
 
     clusters: int = Field(30, ge=2)
     """Clusters that a cluster is split into, the paper's k."""
+
     leaf: int = Field(30, ge=1)
     """Clusters of more documents are split, the paper's c; at most √D."""
+
     adaptive: int = Field(64, ge=0)
     """The rank of the decoder's adaptive map; 0: the decoder does not adapt."""
 

@@ -63,12 +63,16 @@ class PAGConfig(SequenceConfig):
 
     positions: int = Field(4, ge=1)
     """Codes of a sequence."""
+
     codes: int = Field(256, ge=2)
     """Codes at each position; at most √D."""
+
     weight: float = Field(1.0, ge=0)
     """How much the prior counts beside log p."""
+
     prior: Literal["mean", "sum", "matched"] = "matched"
     """How the set prior adds up a document's terms (see `tsgen.decode.ranking`)."""
+
     set_model: EngineConfig = EngineConfig()
     """The settings of the set model, which are those of an engine."""
 

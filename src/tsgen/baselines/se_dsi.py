@@ -31,6 +31,7 @@ class SEDSIConfig(SequenceConfig):
 
     longest: int = Field(32, ge=1)
     """Queries are cut off after so many tokens."""
+
     words: int = Field(16, ge=1)
     """A document without synthetic queries has so many first words for an identifier."""
 

@@ -104,8 +104,10 @@ class SPLADEv2Config(SparseConfig):
 
     query_flops: float = Field(3e-4, ge=0)
     """The weight λ_Q of the queries' FLOPS."""
+
     document_flops: float = Field(1e-4, ge=0)
     """The weight λ_D of the documents' FLOPS."""
+
     flops_steps: int = Field(50_000, ge=1)
     """Steps until both weights have grown to their full size."""
 

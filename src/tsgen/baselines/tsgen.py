@@ -1,8 +1,10 @@
-"""TSGen as a system to compare with others, trained (`tsgen`) and not trained (`tsgen-mini`).
+"""TSGen as a system to compare with others, trained with queries (`tsgen`) and without any.
 
 `tsgen` is what `tsgen fit` makes: term sets, a generator trained on the data set, and
-permutation-invariant decoding. `tsgen-mini` is what `tsgen index` makes: the same with the
-generator that comes with the package and no training.
+permutation-invariant decoding. `tsgen-index` is what `tsgen index` makes: the same with a generator
+that learns the documents alone. Two controls show what the parts of its score are worth:
+`tsgen-generator` does without the query's own words, `tsgen-words` ranks by nothing else.
+`tsgen-mini` has the generator that was pre-trained on other documents.
 """
 
 from pathlib import Path
@@ -28,31 +30,66 @@ SYSTEMS.register(
 )
 
 
-ENGINE = "engine"  # the engine's folder inside that of the system
+PARTS: dict[str, dict[str, float]] = {
+    "tsgen-index": {},
+    "tsgen-generator": {"lexical_weight": 0.0},
+    "tsgen-words": {"generated_weight": 0.0, "prior_weight": 0.0, "lexical_weight": 1000.0},
+}
+"""The systems without training, and what differs in their [decode] from the preset `vectors`."""
 
 
-class TsgenMiniConfig(StageConfig):
-    """What differs from the preset `mini`, and hashes of the shipped models for the cache key."""
+class IndexedConfig(StageConfig):
+    """What differs from the preset `vectors`."""
 
     n: int | None = None
     """Terms of each document; unset: as in the preset."""
+
     beam: int | None = None
     """Hypotheses of the beam search; unset: as in the preset."""
+
+    preset: dict[str, Any] = Field(default_factory=lambda: dict(preset("vectors")))
+    """The tables of the preset."""
+
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """The preset with the other settings over it."""
+        tables = {name: dict(table) for name, table in self.preset.items()}
+        for table, name in (("terms", "n"), ("decode", "beam")):
+            if (value := getattr(self, name)) is not None:
+                tables[table][name] = value
+        return tables
+
+
+def _indexed(name: str, weights: dict[str, float]) -> System:
+    """The system without training whose [decode] has these weights."""
+
+    def fit(data: DataSet, config: IndexedConfig, _seed: int, folder: Path) -> None:
+        tables = config.tables()
+        tables["decode"] |= weights
+        (folder / ENGINE).mkdir(exist_ok=True)
+        make_index(data, index_config(tables), None, folder / ENGINE, folder.parent)
+
+    return System(name, IndexedConfig, fit, _load, aside=True)
+
+
+ENGINE = "engine"  # the engine's folder inside that of the system
+
+
+class TsgenMiniConfig(IndexedConfig):
+    """What differs from the preset `mini`, and hashes of the shipped models for the cache key."""
+
     weights: str = Field(default_factory=weights_hash)
     """The hash of the shipped generator."""
+
     weigher: str = Field(default_factory=weigher_hash)
     """The hash of the shipped weigher."""
+
     preset: dict[str, Any] = Field(default_factory=lambda: dict(preset("mini")))
     """The tables of the preset."""
 
 
 def _fit_mini(data: DataSet, config: TsgenMiniConfig, _seed: int, folder: Path) -> None:
-    tables = {name: dict(table) for name, table in config.preset.items()}
-    for table, name in (("terms", "n"), ("decode", "beam")):
-        if (value := getattr(config, name)) is not None:
-            tables[table][name] = value
     (folder / ENGINE).mkdir(exist_ok=True)
-    make_index(data, index_config(tables), tsgen_mini(), folder / ENGINE, folder.parent)
+    make_index(data, index_config(config.tables()), tsgen_mini(), folder / ENGINE, folder.parent)
 
 
 def _load(folder: Path) -> Engine:
@@ -60,3 +97,5 @@ def _load(folder: Path) -> Engine:
 
 
 SYSTEMS.register(System("tsgen-mini", TsgenMiniConfig, _fit_mini, _load, aside=True))
+for _name, _weights in PARTS.items():
+    SYSTEMS.register(_indexed(_name, _weights))

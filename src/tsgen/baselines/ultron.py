@@ -52,14 +52,19 @@ class UltronConfig(SequenceConfig):
 
     ids: Literal["url", "pq"] = "url"
     """Identifiers are URLs (`url`) or product-quantised codes (`pq`)."""
+
     longest: int = Field(32, ge=1)
     """URLs are cut off after so many tokens."""
+
     words: int = Field(8, ge=1)
     """A document without URL and title has so many first words of its text for an identifier."""
+
     groups: int = Field(6, ge=1)
     """Parts of a vector that are quantised, each as one code."""
+
     codes: int = Field(256, ge=2)
     """Codes of a group; fewer in a small set."""
+
     pieces: int = Field(2, ge=0)
     """Pieces of each text that the first stage learns."""
 

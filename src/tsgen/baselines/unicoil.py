@@ -26,10 +26,13 @@ class UniCOILConfig(SparseConfig):
 
     windows: int | None = None
     """Windows of `document_tokens` that are read of a document; unset: all."""
+
     negatives: int = 7
     """BM25 negatives of each training pair."""
+
     batch_size: int = 32
     """Training pairs of a batch."""
+
     epochs: float = 5
     """Passes over the training pairs."""
 

@@ -205,7 +205,7 @@ Int32 = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AddedTermSet:
     """A document that is not in the base: its id, T(D) as `Merger.numbers` gives it, the weights of
     its terms, and its vector [d], where the base has vectors."""
 
@@ -246,7 +246,7 @@ class Merger:
         """The base without changes."""
         return Merged(self._base, np.arange(len(self._base.vocabulary), dtype=np.int32))
 
-    def merge(self, kept: NDArray[np.integer], rows: Sequence[Row]) -> Merged:
+    def merge(self, kept: NDArray[np.integer], rows: Sequence[AddedTermSet]) -> Merged:
         """The documents `kept` (ascending numbers) of the base, then `rows`."""
         base = self._base
         lengths = np.diff(base.doc_offsets)[kept].astype(np.int64)

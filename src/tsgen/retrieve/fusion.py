@@ -41,7 +41,7 @@ def fuse(
 ) -> list[Hit]:
     """The best `k` documents of several systems' lists for one query; ties keep the order of the
     lists. A hit has the reason of the first list that gives one."""
-    table = Table.of(lists, values)
+    table = ScoreTable.of(lists, values)
     scores = table.values @ np.asarray(weights, np.float64)
     best = np.argsort(-scores, kind="stable")[:k]
     reasons = {
@@ -52,14 +52,14 @@ def fuse(
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """The documents that some system found for a query, and v_s(D) of each."""
+class ScoreTable:
+    """The documents that the systems found for a query, and v_s(D) of each."""
 
     documents: Sequence[str]
     values: Floats  # [documents, systems]
 
     @classmethod
-    def of(cls, lists: Sequence[Sequence[Hit]], values: Values) -> "Table":
+    def of(cls, lists: Sequence[Sequence[Hit]], values: Values) -> "ScoreTable":
         """Build the table from every system's hits, best first."""
         ids = dict.fromkeys(hit.document_id for hits in lists for hit in hits)
         row = {id: i for i, id in enumerate(ids)}
@@ -95,7 +95,9 @@ class Tuned:
     figures: dict[tuple[float, ...], float]
 
 
-def tune(tables: Sequence[Table], relevant: Sequence[Collection[str]], steps: int = STEPS) -> Tuned:
+def tune(
+    tables: Sequence[ScoreTable], relevant: Sequence[Collection[str]], steps: int = STEPS
+) -> Tuned:
     """Of all shares in multiples of 1 / `steps` with sum 1, those with the highest M@10 over some
     queries. A system's unit is the mean standard deviation of its values. Of equally good shares
     the middle ones are taken: they are the farthest from worse ones."""

@@ -21,7 +21,7 @@ from tsgen.config import StageConfig
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.decode.hypotheses import Found, as_hits
 from tsgen.decode.search import search
-from tsgen.docids.term_set import Merger, Row
+from tsgen.docids.term_set import AddedTermSet, Merger
 from tsgen.errors import ArtifactError, DataError, TsgenError, UnknownDocumentError, require_several
 from tsgen.model.generator import Generator, Grower, kept_terms
 from tsgen.model.vocabulary import whole_words
@@ -293,7 +293,7 @@ class _Changing:
         self._base, self._grower = base, grower
         self._merger = Merger(base.sets)
         self._merged = self._merger.base()
-        self._rows: dict[int, tuple[Added, Row]] = {}  # by sequence, ascending
+        self._rows: dict[int, tuple[Added, AddedTermSet]] = {}  # by sequence, ascending
 
     def read(self, store: Store | None) -> Snapshot:
         """Merge the changes that came since the last call."""
@@ -320,8 +320,8 @@ class _Changing:
     ) -> Snapshot:
         return Snapshot(self.generator, self._config, documents, state, last)
 
-    def _row(self, one: Added) -> Row:
-        return Row(one.id, self._merger.numbers(one.terms), one.weights, one.vector)
+    def _row(self, one: Added) -> AddedTermSet:
+        return AddedTermSet(one.id, self._merger.numbers(one.terms), one.weights, one.vector)
 
     def _merge(self, kept: NDArray[np.int64]) -> None:
         merged = self._merger.merge(kept, [row for _, row in self._rows.values()])
