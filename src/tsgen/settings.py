@@ -501,6 +501,10 @@ class DecodeConfig(StageConfig):
     compared: int = Field(COMPARED, ge=1)
     """With a look-ahead, B hypotheses are chosen from this many times B, the best by score."""
 
+    generated_weight: float = Field(1.0, ge=0)
+    """κ in the score of `tsgen.decode.ranking`: how much the probability of the generated terms
+    counts in the order of what was found; the paper's score is nothing else."""
+
     prior_weight: float = Field(0.0, ge=0)
     """λ in the score of `tsgen.decode.ranking`: how much the weights of a document's terms count in
     the order of what was found; 0: not at all, as in the paper. Needs term sets."""
@@ -638,9 +642,11 @@ class TrainConfig(TrainingConfig):
     """In how many orders each pair is learned: the most likely orders found where favourite
     permutations are the targets; random orders an epoch where `order` is `random` or `query`."""
 
-    loss: Literal["seq2seq", "any_remaining"] = "seq2seq"
+    loss: Literal["seq2seq", "any_remaining", "documents"] = "seq2seq"
     """`seq2seq` (the paper): the next term of the target is right. `any_remaining`: each term of
-    the document that is not yet written is right; it needs the `word` spelling."""
+    the document that is not yet written is right; it needs the `word` spelling. `documents`: the
+    document itself is right among all documents, by `prior_weight` and `lexical_weight`; it needs
+    `model.backbone = "term-vectors"`."""
 
     normalise: Literal["valid", "docid", "full"] = "docid"
     """What p is normalised over, in training and in decoding: the tokens that are valid after those

@@ -56,7 +56,7 @@ def test_it_is_added_to_the_score() -> None:
     sets = constraint(term_sets([["bread"], ["rye"]]))
     found = [Found(0, -1.0, (), (), ()), Found(1, -2.0, (), (), ())]
     added = np.array([0.5, 3.0], np.float32)
-    ordered = rerank(found, np.zeros(2, np.float32), sets, 0.0, added)
+    ordered = rerank(found, np.zeros(2, np.float32), sets, DecodeConfig(), added)
     assert [(one.document, one.score) for one in ordered] == [(1, 1.0), (0, -0.5)]
 
 

@@ -9,6 +9,7 @@ from tsgen.decode.ranking import FLATTENING, rerank
 from tsgen.docids.spelling import words
 from tsgen.docids.term_set import TermSets
 from tsgen.records import TermSet
+from tsgen.settings import DecodeConfig
 
 SETS = TermSets.of(
     [
@@ -26,7 +27,7 @@ def constraint(sets: TermSets) -> PostingsConstraint:
 
 
 def test_the_heavier_term_decides() -> None:
-    first, second = rerank(FOUND, LOG_P, constraint(SETS), 2.0)
+    first, second = rerank(FOUND, LOG_P, constraint(SETS), DecodeConfig(prior_weight=2.0))
     assert (first.document, second.document) == (1, 0)
     u = 1 / FLATTENING
     assert first.score == pytest.approx(-1 + 2 * np.log(0.75 * 0.8**u + 0.25 * 0.1**u))
@@ -35,11 +36,11 @@ def test_the_heavier_term_decides() -> None:
 
 def test_without_weights_all_terms_are_equal() -> None:
     bare = TermSets.of(TermSet(str(i), SETS.term_set(i).terms, (0.0, 0.0)) for i in range(2))
-    first, second = rerank(FOUND, LOG_P, constraint(bare), 1.0)
+    first, second = rerank(FOUND, LOG_P, constraint(bare), DecodeConfig(prior_weight=1.0))
     assert (first.document, second.document) == (0, 1)
     assert first.score == pytest.approx(second.score)
 
 
 def test_a_better_path_still_counts() -> None:
     better = [Found(0, 0.0, (), (), ()), Found(1, -9.0, (), (), ())]
-    assert [one.document for one in rerank(better, LOG_P, constraint(SETS), 2.0)] == [0, 1]
+    assert [one.document for one in rerank(better, LOG_P, constraint(SETS), DecodeConfig(prior_weight=2.0))] == [0, 1]

@@ -2,7 +2,7 @@
 
 A search puts the documents that it found in the order of
 
-    score(Q, D) = log p(D | Q)
+    score(Q, D) = generated_weight · log p(D | Q)
                 + prior_weight · log Σ_{t ∈ T(D)} ŵ_D(t) p(t | Q)^{1/u}
                 + lexical_weight · o(Q, D),
 
@@ -18,8 +18,13 @@ in which
 - u = `FLATTENING` makes p and ŵ flatter, so that a second and a third word of the query count, too;
 - t ∈ Q means that a word of the query has the stem of the term t;
 - C is the number of documents, of which n_t have the term t in their set;
-- `prior_weight` (λ) and `lexical_weight` (μ) are settings of `[decode]` for searching and of
-  `[train]` for the loss that ranks documents. The paper's ranking has 0 for both.
+- `generated_weight` (κ), `prior_weight` (λ) and `lexical_weight` (μ) are settings of `[decode]` for
+  searching; λ and μ are also settings of `[train]` for the loss that ranks documents. The paper's
+  ranking has κ = 1 and λ = μ = 0.
+
+With the prior `vectors`, of a model that has learned the collection while it was indexed, the second
+part is prior_weight · v(D) · v(Q) instead: what the vectors of the document's terms and its own
+symbol say together (see `tsgen.model.term_vectors`).
 
 The first part does not say which terms of a set matter most: after `vietnam` alone, the page on
 Vietnam and the page on a cinnamon from there are equally good. The second part, the weighted *set
@@ -64,13 +69,14 @@ TRIED = 1024  # best documents of a query that a look-ahead tries before it read
 
 # 1. The set prior: what the first step of the decoder says about every document.
 #
-# The prior of a document adds up the log p of its terms, in one of four ways:
+# The prior of a document adds up what the model says of its terms, in one of five ways:
 # - `mean`: (1/N) Σ log p(t | Q);
 # - `sum`: Σ log p(t | Q), the likelihood of the set if its terms were drawn independently;
 # - `matched`: Σ log(1 + max(0, log p(t | Q) + log V)) for a model of V outputs: only terms that are
 #   likelier than one of V equally likely outputs count, so that the others do not drown them;
 # - `weighted`: log Σ ŵ_D(t) p(t | Q)^{1/u}, the second part of the score, to which the third part
-#   is added in the same proportion, lexical_weight / prior_weight.
+#   is added in the same proportion, lexical_weight / prior_weight;
+# - `vectors`: v(D) · v(Q), the same for a model that knows documents by vectors.
 #
 # The prior ranks documents by itself, limits a search to a pool of the best documents, adds
 # documents to those found, and tells a search which hypotheses have a good document ahead.
@@ -83,7 +89,7 @@ class SetPrior:
     constraint: PostingsConstraint
     terms: Float32  # [Q, T] what each term adds to the sum of a document
     sums: Float32  # [Q, D] the sum over the terms of each document
-    how: str  # `mean`, `sum`, `matched` or `weighted`
+    how: str  # `mean`, `sum`, `matched`, `weighted` or `vectors`
 
     @classmethod
     def after_first_step(
@@ -101,6 +107,7 @@ class SetPrior:
         outputs: int,
         how: str,
         lexical: Float32 | None = None,
+        similarity: Float32 | None = None,
     ) -> Self:
         """The prior from the log p of every term in the first step.
 
@@ -108,9 +115,13 @@ class SetPrior:
             log_probs: [Q, T] log p(t | Q).
             constraint: the term sets of all documents.
             outputs: V, the number of outputs of the model.
-            how: `mean`, `sum`, `matched` or `weighted`.
-            lexical: [Q, D] what the lexical part adds to the `weighted` prior.
+            how: `mean`, `sum`, `matched`, `weighted` or `vectors`.
+            lexical: [Q, D] what the lexical part adds to the `weighted` and the `vectors` prior.
+            similarity: [Q, D] v(D) · v(Q), for `vectors`.
         """
+        if similarity is not None:
+            sums = similarity if lexical is None else similarity + lexical
+            return cls(constraint, log_probs, sums, how)
         terms = log_probs
         if how == "matched":
             terms = np.log1p(np.maximum(0, log_probs + np.log(outputs))).astype(np.float32)
@@ -153,9 +164,9 @@ class SetPrior:
 
     def look_ahead(self, weight: float) -> "PriorLookAhead":
         """What the best document that each hypothesis can still lead to will add to its score."""
-        if self.how == "weighted":
+        if self.how in ("weighted", "vectors"):
             raise ConfigError(
-                "decode.prior = 'weighted' does not say what a term adds whatever the document, as "
+                f"decode.prior = {self.how!r} does not say what a term adds whatever the document, as "
                 "decode.look_ahead needs; set decode.prior=matched or decode.look_ahead=0."
             )
         tried = np.stack([_largest(row, TRIED) for row in self.sums])
@@ -303,8 +314,9 @@ def rerank(
     found: Sequence[Found],
     log_probs: NDArray[np.float32],
     constraint: PostingsConstraint,
-    prior_weight: float,
+    config: DecodeConfig,
     lexical: NDArray[np.float32] | None = None,
+    similarity: NDArray[np.float32] | None = None,
 ) -> list[Found]:
     """The documents of one query with their scores, best first; ties by document number.
 
@@ -312,16 +324,23 @@ def rerank(
         found: documents with log p(D | Q) as their scores.
         log_probs: [T] log p(t | Q) of all terms.
         constraint: the term sets of all documents.
-        prior_weight: λ.
+        config: the weights κ and λ.
         lexical: [D] μ · o(Q, D) of all documents; None where the lexical part does not count.
+        similarity: [D] v(D) · v(Q) of all documents; None for a model without document vectors.
     """
 
-    def added(document: int) -> float:
-        prior = _weighted_prior(document, log_probs, constraint) if prior_weight else 0.0
-        prior *= prior_weight
-        return prior if lexical is None else prior + float(lexical[document])
+    def prior(document: int) -> float:
+        if similarity is not None:
+            return float(similarity[document])
+        return _weighted_prior(document, log_probs, constraint)
 
-    scored = [replace(one, score=one.score + added(one.document)) for one in found]
+    def score(one: Found) -> float:
+        total = config.generated_weight * one.score
+        if config.prior_weight:
+            total += config.prior_weight * prior(one.document)
+        return total if lexical is None else total + float(lexical[one.document])
+
+    scored = [replace(one, score=score(one)) for one in found]
     return sorted(scored, key=lambda one: (-one.score, one.document))
 
 
@@ -380,6 +399,7 @@ class Ranker:
     outputs: int  # V, the number of outputs of the model
     log_probs: Float32  # [Q, T] log p(t | Q)
     lexical: Float32 | None  # [Q, D] μ · o(Q, D); None where μ = 0
+    similarity: Float32 | None  # [Q, D] v(D) · v(Q); None unless the prior is that of `vectors`
 
     @classmethod
     def after_first_step(
@@ -394,15 +414,19 @@ class Ranker:
         weight = config.lexical_weight
         lexical = weight * lexical_scores(constraint, queries) if weight else None
         log_probs = term_log_probs(backbone, constraint, hidden)
-        return cls(constraint, config, backbone.output_size, log_probs, lexical)
+        similarity = None
+        if config.prior == "vectors":
+            similarity = hidden.float().cpu().numpy() @ constraint.document_vectors.T
+        return cls(constraint, config, backbone.output_size, log_probs, lexical, similarity)
 
     def prior(self) -> SetPrior:
         """The set prior; lexical part and prior have the same proportion in it as in the score."""
         lexical = self.lexical
         if lexical is not None and self.config.prior_weight:
             lexical = lexical / self.config.prior_weight
-        how = self.config.prior
-        return SetPrior.of(self.log_probs, self.constraint, self.outputs, how, lexical)
+        how, outputs = self.config.prior, self.outputs
+        log_probs, similarity = self.log_probs, self.similarity
+        return SetPrior.of(log_probs, self.constraint, outputs, how, lexical, similarity)
 
     def filled(
         self, found: Sequence[list[Found]], prior: SetPrior, pool: Ragged | None
@@ -416,10 +440,13 @@ class Ranker:
     def ranked(self, found: Sequence[list[Found]], k: int) -> list[list[Found]]:
         """The best k documents of each query in the order of the score, with their reasons."""
         if self.config.reranks:
-            lexical = [None] * len(found) if self.lexical is None else self.lexical
+            none = [None] * len(found)
+            lexical = none if self.lexical is None else self.lexical
+            similarity = none if self.similarity is None else self.similarity
+            parts = zip(found, self.log_probs, lexical, similarity, strict=True)
             found = [
-                rerank(hits, log_probs, self.constraint, self.config.prior_weight, added)
-                for hits, log_probs, added in zip(found, self.log_probs, lexical, strict=True)
+                rerank(hits, log_probs, self.constraint, self.config, *more)
+                for hits, log_probs, *more in parts
             ]
         return [
             [with_reason(hit, log_probs, self.constraint) for hit in hits[:k]]

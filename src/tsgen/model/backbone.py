@@ -21,13 +21,15 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from tsgen.artifact import hash_strings
 from tsgen.constrain.constraint import Int32, Ragged
+from tsgen.errors import ConfigError
 from tsgen.model.vocabulary import word_pieces
 from tsgen.registry import Registry
-from tsgen.settings import MINI, MINI_FLAT, MINILM, ModelConfig
+from tsgen.settings import MINI, MINI_FLAT, MINILM, TERM_VECTORS, ModelConfig
 
 OutputSymbols = Sequence[str] | int | None
 """What a new backbone writes: terms, each as one symbol; so many symbols that mean nothing before
@@ -121,6 +123,43 @@ class Backbone(nn.Module, ABC):
     def save(self, folder: Path) -> None:
         """Write all that the architecture's `load` needs, without anything pickled."""
 
+    def query_vectors(self, queries: Sequence[str]) -> torch.Tensor:  # noqa: ARG002
+        """Vectors [Q, d] of queries, with gradients, to compare with those of documents."""
+        raise ConfigError(
+            "train.loss = 'documents' needs a model with document vectors, and "
+            f"{type(self).__name__} keeps none; set model.backbone=term-vectors, or train.loss=any_remaining."
+        )
+
+    def document_vectors(
+        self,
+        texts: Sequence[str],
+        watch: Callable[[int], None] = lambda _: None,  # noqa: ARG002
+    ) -> NDArray[np.float32] | None:
+        """Vectors [D, d] of documents, for a model that keeps one of each; None for all others,
+        which know documents by their terms alone.
+
+        Args:
+            texts: The documents' contents.
+            watch: Called with the number of documents read so far.
+        """
+        return None
+
+    def learned(
+        self,
+        sets: Ragged,
+        shares: NDArray[np.float32],
+        documents: NDArray[np.floating],  # noqa: ARG002
+    ) -> Self:
+        """The model after it has learned a collection from the documents' vectors; a model that
+        keeps none stays as it is.
+
+        Args:
+            sets: T(D) of every document, by number.
+            shares: Beside the terms of `sets`: each document's weights with sum 1.
+            documents: [D, d] what `document_vectors` made of the documents.
+        """
+        return self
+
     def with_terms(self, terms: Sequence[str]) -> Self:
         """The same model with these terms as its symbols in place of those it has. A model that
         spells by pieces can write any term and stays as it is."""
@@ -159,6 +198,7 @@ class Architecture:
         tokenizer: The tokenizer alone, where there is a faster way to it than a whole backbone.
         version: A hash of weights that `create` starts from and that another release of the package
             may change: it becomes part of the cache key of everything trained from them.
+        ready: Whether it writes sensible terms before it is trained with queries.
     """
 
     name: str
@@ -167,6 +207,7 @@ class Architecture:
     require: Callable[[ModelConfig], None] = _nothing_required
     tokenizer: Callable[[ModelConfig], Any] = _tokenizer_of_a_new_one
     version: Callable[[ModelConfig], str] = _no_weights
+    ready: bool = False
 
 
 FLAN_T5, SMOLLM2, TRANSFORMERS = "flan-t5-small", "smollm2", "transformers"
@@ -177,6 +218,7 @@ BACKBONES: Registry[Architecture] = Registry(
     {
         MINI: "tsgen.model.shipped",
         MINI_FLAT: "tsgen.model.mini",
+        TERM_VECTORS: "tsgen.model.term_vectors",
         **dict.fromkeys((MINILM, FLAN_T5, SMOLLM2, TRANSFORMERS), "tsgen.model.pretrained"),
     },
 )

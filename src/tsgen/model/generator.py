@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -53,6 +53,14 @@ class Generator:
         symbols in place of those it was saved with."""
         load = architecture(config.backbone).load
         return cls.of(load(folder, config, list(sets.vocabulary)), sets)
+
+    def learned(self) -> Self:
+        """The generator after it has learned its documents, if the sets hold a vector of each."""
+        vectors, constraint = self.sets.doc_vectors, self.constraint
+        if vectors is None:
+            return self
+        backbone = self.backbone.learned(constraint.term_sets, constraint.shares, vectors)
+        return replace(self, backbone=backbone)
 
     @property
     def encoder(self) -> Any:

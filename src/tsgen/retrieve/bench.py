@@ -38,7 +38,7 @@ Progress = Callable[[int], None]
 
 
 def _unwatched(_done: int) -> None:
-    """Ignore the progress."""
+    """Progress callback that does nothing."""
 
 
 def run_queries(

@@ -22,6 +22,7 @@ from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.decode.favourite import best_permutations
 from tsgen.docids.term_set import TermSets
 from tsgen.model.backbone import backbone_version
+from tsgen.model.document_vectors import learned_generator, read_vectors
 from tsgen.model.generator import Generator
 from tsgen.progress import show
 from tsgen.queries.pairs import Pair
@@ -49,10 +50,21 @@ def train_generator(
     for number in range(1, config.train.iterations + 1):
         share = config.train.part(config.train.iterations)
         numbered = share.model_copy(update={"iterations": number})
-        iteration = _Iteration(data, terms, config.model, numbered, seed, folders[-1:])
-        folders.append(iteration.make(inputs, cache))
+        iteration = _Iteration(data, terms, config.model, numbered, seed, folders[-1:], cache)
+        folders.append(iteration.make(inputs))
         inputs["previous"] = read_manifest(folders[-1]).key
     return folders
+
+
+def trained_generator(
+    data: DataSet, sets: TermSets, iteration: Path, config: ModelConfig, cache: Path
+) -> Generator:
+    """The generator that an iteration ended with, for the term sets that it was trained on."""
+    generator = Generator.load(iteration / MODEL, sets, config)
+    if generator.backbone.document_vectors([]) is None:
+        return generator
+    vectors = read_vectors(data, config, generator.backbone, cache)
+    return Generator.of(generator.backbone, sets.with_vectors(vectors))
 
 
 def files_read(config: TrainConfig) -> dict[str, str]:
@@ -76,15 +88,16 @@ class _Iteration:
     config: TrainConfig
     seed: int
     previous: Sequence[Path]  # the last iteration's folder, if there is one
+    cache: Path
 
-    def make(self, inputs: Mapping[str, str], cache: Path) -> Path:
+    def make(self, inputs: Mapping[str, str]) -> Path:
         pairs = self.config.pairs.model_copy(update={"queries": None})  # `inputs` has their hash
         source = self.config.hard_negatives_from if self.config.run is None else "a run"  # likewise
         changed = {"pairs": pairs, "hard_negatives_from": source}
         train = self.config.model_copy(update=changed)
         settings = GeneratorConfig(model=self.model, train=train)
         key = stage_key(KIND, settings.model_dump(mode="json"), inputs, self.seed)
-        folder = cache / f"iteration-{self.config.iterations}-{key[:12]}"
+        folder = self.cache / f"iteration-{self.config.iterations}-{key[:12]}"
         stage(
             folder,
             self._work,
@@ -112,8 +125,8 @@ class _Iteration:
     def _start(self, sets: TermSets) -> Generator:
         """The generator with the weights Θ^{T−1} of the previous iteration, or a new one."""
         for folder in self.previous:
-            return Generator.load(folder / MODEL, sets, self.model)
-        return Generator.new(self.model, sets, self.seed)
+            return trained_generator(self.data, sets, folder, self.model, self.cache)
+        return learned_generator(self.data, self.model, sets, self.seed, self.cache)
 
     def _training(self, generator: Generator, pairs: Sequence[Pair], folder: Path) -> TrainingSet:
         count = self.config.permutations

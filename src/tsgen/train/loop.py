@@ -18,7 +18,7 @@ from tsgen.queries.pairs import Pair
 from tsgen.reciprocal_rank import DEPTH, mean_reciprocal_rank
 from tsgen.settings import TrainConfig, TrainingConfig
 from tsgen.train.examples import HardNegatives, Reorder, Targets, Validation, batches
-from tsgen.train.objective import Objective, TokenObjective
+from tsgen.train.objective import AnyObjective, DocumentObjective, Objective
 from tsgen.training_loop import Report, TrainingLoop, shard
 
 CHARACTERS = 4  # of a query, about one token
@@ -93,7 +93,11 @@ def train(
     targets = Targets(spelling, training.orders, training.reorder)
     queries = [pair.query for pair in training.pairs]
     documents = np.array([pair.document for pair in training.pairs], dtype=np.int64)
-    objective = Objective(generator, config, documents, training.hard)
+    objective: AnyObjective = (
+        DocumentObjective(generator, config, queries, documents)
+        if config.loss == "documents"
+        else Objective(generator, config, documents, training.hard)
+    )
     batch = Batches(objective, queries, targets, config.batch_size, seed)
     steps = batch.per_epoch * config.epochs
     return minimise(batch.loss, steps, generator, validation, config, seed, folder, report, since)
@@ -140,7 +144,7 @@ class Batches:
 
     def __init__(
         self,
-        objective: TokenObjective,
+        objective: AnyObjective,
         queries: Sequence[str],
         targets: AnyTargets,
         size: int,

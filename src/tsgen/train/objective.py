@@ -1,7 +1,9 @@
 """The loss of a batch: that of the targets' tokens, and that of the order of documents."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -216,6 +218,16 @@ class RankingLoss:
         return shares
 
 
+class AnyObjective(Protocol):
+    """The loss of a batch of queries and targets."""
+
+    def __call__(
+        self, queries: Sequence[str], tokens: Int, mask: Bool, rows: Int, rng: np.random.Generator
+    ) -> torch.Tensor:
+        """The loss of queries and their targets, as `TokenObjective` describes the arguments."""
+        ...
+
+
 class TokenObjective:
     """−log p of the tokens of a batch, over some of the model's outputs or all of them."""
 
@@ -335,3 +347,55 @@ def _check(config: TrainConfig, one_token_a_term: bool) -> None:
                 f"{what} needs one token a term, but terms are spelled by subwords; set "
                 f"model.spelling=word or {instead}."
             )
+
+
+# The loss of a model that keeps a vector of each document: the order of all documents at once.
+#
+#     L = −log (exp s(Q, D) / Σ_{D'} exp s(Q, D')),   s(Q, D) = λ v(D) · v(Q) + μ o(Q, D),
+#
+# where D' are all documents but others that answer the same query. The documents' vectors stay as
+# they are: the model learns to read queries, and what the query's own words say already, it need
+# not learn.
+
+
+class DocumentObjective:
+    """The loss of the order of all documents, for a model with document vectors."""
+
+    def __init__(
+        self, generator: Generator, config: TrainConfig, queries: Sequence[str], documents: Int
+    ) -> None:
+        """Prepare the loss of pairs of a query and a document.
+
+        Args:
+            generator: The model, whose sets hold the documents' vectors.
+            config: λ and μ.
+            queries: [P] the query of each pair.
+            documents: [P] the number of its document.
+        """
+        self._backbone, self._constraint = generator.backbone, generator.constraint
+        self._config, self._documents = config, documents
+        self._vectors = torch.from_numpy(generator.constraint.document_vectors)
+        self._answers: dict[str, set[int]] = defaultdict(set)
+        for query, document in zip(queries, documents.tolist(), strict=True):
+            self._answers[query].add(document)
+
+    def __call__(
+        self,
+        queries: Sequence[str],
+        tokens: Int,  # noqa: ARG002 - all terms of a document are right at once
+        mask: Bool,  # noqa: ARG002
+        rows: Int,
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> torch.Tensor:
+        """The mean loss of the queries of the pairs `rows` [B]."""
+        read = self._backbone.query_vectors(queries)  # [B, d]
+        scores = self._config.prior_weight * read @ self._vectors.to(read.device).T
+        if self._config.lexical_weight:
+            lexical = self._config.lexical_weight * lexical_scores(self._constraint, queries)
+            scores = scores + torch.from_numpy(lexical).to(read.device)
+        right = self._documents[rows]
+        others = np.zeros(scores.shape, np.bool_)
+        for row, (query, document) in enumerate(zip(queries, right.tolist(), strict=True)):
+            others[row, [one for one in self._answers[query] if one != document]] = True
+        scores = scores.masked_fill(torch.from_numpy(others).to(read.device), -torch.inf)
+        return functional.cross_entropy(scores, torch.from_numpy(right).to(read.device))

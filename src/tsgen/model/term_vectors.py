@@ -1,0 +1,290 @@
+"""A generator that learns the collection while it is indexed: `model.backbone = "term-vectors"`.
+
+The whole encoder stays as it comes. It reads a query Q and every document D into a sentence vector
+v(Q), v(D) of length 1 (see `terms.sentence_vectors`). Indexing gives each term t a vector e(t) such
+that the terms of a document add up to the document's vector,
+
+    v(D) = m + Σ_{t ∈ T(D)} √ŵ_D(t) e(t) + r(D),
+
+where m is the mean of all v(D), ŵ_D(t) are the weights of the document's terms with sum 1, and r(D)
+is what the terms leave unsaid. The vectors e are those that make Σ_D |r(D)|² + RIDGE · Σ_t |e(t)|²
+smallest: a ridge regression with one solution, which conjugate gradients find in seconds. No query
+is needed for it. Then
+
+    p(t | Q, X) = softmax_t(scale · e(t) · v(Q))
+
+for every set X of terms that were generated before: what is still valid after X decides what X
+means for the next term. All orders of a set of terms are equally likely, so a permutation costs
+nothing, and no step needs the encoder again.
+
+r(D) is the document's own symbol, known as an atomic identifier from DSI: beside its words, each
+document is one output of the model. Its score is r(D) · v(Q), and the score of all that identifies
+D, words and symbol, is v(D) · v(Q) up to a constant of the query. So the engine keeps v(D) with
+T(D), and a document that is added later is known at once, even where its terms have no vectors.
+
+`tsgen fit` goes on from there: the encoder learns to read queries by the loss `documents`, while
+documents stay where they are and are read by the encoder as it came.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from scipy.sparse import csr_array
+from torch import Tensor
+from torch.nn import functional
+
+from tsgen.artifact import write_beside
+from tsgen.constrain.constraint import Int32, Ragged
+from tsgen.errors import ArtifactError, ConfigError
+from tsgen.model.backbone import BACKBONES, Architecture, Backbone, OutputSymbols
+from tsgen.model.vocabulary import shared
+from tsgen.settings import TERM_VECTORS, ModelConfig
+from tsgen.terms.encoder import load_encoder
+from tsgen.terms.sentence_vectors import mean_state, sentence_vectors
+
+CONFIG_FILE, WEIGHTS_FILE = "term-vectors.json", "term-vectors.safetensors"
+RIDGE = 1.0  # smaller values give rare terms, which say little of other documents, large vectors
+TOLERANCE, ROUNDS = 1e-2, 50  # of conjugate gradients
+SCALES = (5.0, 10.0, 20.0, 40.0, 80.0)
+SAMPLE = 512  # documents by which the scale is chosen
+
+Float32 = NDArray[np.float32]
+
+
+@dataclass(slots=True)
+class QueryTree:
+    """The cache of a search: the vectors of the queries, and which query each node belongs to."""
+
+    vectors: Tensor  # [Q, d]
+    queries: Tensor  # [nodes]
+
+    def append(self, queries: Tensor) -> tuple[Tensor, Tensor]:
+        """Add nodes of these queries [R]; returns the nodes [R] and their states [R, d]."""
+        nodes = len(self.queries) + torch.arange(len(queries), device=queries.device)
+        self.queries = torch.cat((self.queries, queries))
+        return nodes, self.vectors[queries]
+
+
+class TermVectors(Backbone):
+    """An encoder, and a vector for each term."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        encoder: Any,
+        tokenizer: Any,
+        vectors: Tensor,
+        scale: float = 20.0,
+    ) -> None:
+        """Join an encoder with the vectors [V, d] of the terms."""
+        super().__init__()
+        encoder.pooler = None  # made for another task of the encoder's own training
+        self.config, self.encoder, self.tokenizer = config, encoder, tokenizer
+        self._document_tokenizer = deepcopy(tokenizer)  # the other may be reading in another thread
+        self.register_buffer("vectors", vectors)
+        self.vectors: Tensor
+        self.scale = scale
+        self.tuned = False  # whether the encoder was trained to read queries
+
+    @classmethod
+    def create(cls, config: ModelConfig, symbols: OutputSymbols) -> Self:
+        """A model that has not learned any collection: all of its term vectors are zero."""
+        if symbols is None or isinstance(symbols, int):
+            raise ConfigError(
+                f"model.backbone = {TERM_VECTORS!r} writes words, each as one symbol; expected "
+                "terms. Set model.spelling=word, or another backbone for this kind of identifier."
+            )
+        encoder, tokenizer = load_encoder(config.encoder)
+        vectors = torch.zeros(len(symbols), encoder.config.hidden_size)
+        return cls(config, encoder, tokenizer, vectors).eval()
+
+    @property
+    def query_encoder(self) -> Any:
+        """The BERT-like encoder."""
+        return self.encoder
+
+    @property
+    def spelling(self) -> str:
+        """Return `word`: each term is one output symbol."""
+        return "word"
+
+    @property
+    def output_size(self) -> int:
+        """The number of terms."""
+        return len(self.vectors)
+
+    @torch.no_grad()
+    def encode(self, queries: Sequence[str]) -> tuple[QueryTree, Tensor, Tensor]:
+        """Read the queries once; the cache, a node for each query, and their vectors [Q, d]."""
+        vectors = self.query_vectors(queries)
+        tree = QueryTree(vectors, torch.arange(0, device=vectors.device))
+        nodes, _ = tree.append(torch.arange(len(queries), device=vectors.device))
+        return tree, nodes, vectors
+
+    def step(
+        self,
+        cache: QueryTree,
+        parents: Tensor,
+        tokens: Tensor,
+        lengths: Tensor | None = None,  # noqa: ARG002
+    ) -> tuple[Tensor, Tensor]:
+        """Append terms to nodes; the state stays the query's vector."""
+        return cache.append(cache.queries[parents])
+
+    def keep(self, cache: QueryTree, nodes: Tensor) -> Tensor:
+        """Forget all other nodes; returns the new numbers [R] of these."""
+        cache.queries = cache.queries[nodes]
+        return torch.arange(len(nodes), device=nodes.device)
+
+    def logits(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
+        """Scores [R, V] of all terms, or [R, len(tokens)] of some, for the vectors [R, d]."""
+        vectors = self.vectors if tokens is None else self.vectors[tokens]
+        return functional.linear(hidden, vectors) * self.scale
+
+    def forward(
+        self, queries: Sequence[str], targets: Tensor, tokens: Tensor | None = None
+    ) -> Tensor:
+        """Scores [Q, T, V] that predict `targets` [Q, T]: the same at each of the T positions."""
+        scores = self.logits(self.query_vectors(queries), tokens)
+        return scores[:, None].expand(-1, targets.shape[1], -1)
+
+    def document_vectors(
+        self, texts: Sequence[str], watch: Callable[[int], None] = lambda _: None
+    ) -> Float32:
+        """Read documents into their vectors v(D) [D, d]."""
+        window = self.config.document_tokens
+        encoder = self._original if self.tuned else self.encoder
+        return sentence_vectors(encoder, self._document_tokenizer, texts, window, watch)
+
+    @cached_property
+    def _original(self) -> Any:
+        """The encoder as it came, which reads documents where the other was trained on queries."""
+        return load_encoder(self.config.encoder)[0].to(self.vectors.device).eval()
+
+    def train(self, mode: bool = True) -> Self:
+        """Switch modes; a model that was trained has an encoder of its own for queries."""
+        self.tuned = self.tuned or mode
+        return super().train(mode)
+
+    def learned(self, sets: Ragged, shares: Float32, documents: NDArray[np.floating]) -> Self:
+        """The same model with term vectors that were learned from documents.
+
+        Args:
+            sets: T(D) of every document, by number.
+            shares: Beside the terms of `sets`: each document's weights with sum 1.
+            documents: [D, d] the documents' vectors v(D).
+        """
+        other = shared(self)
+        vectors = documents.astype(np.float32)
+        other.vectors = torch.from_numpy(solve(sets, shares, vectors, self.output_size))
+        other.vectors = other.vectors.to(self.vectors.device)
+        other.scale = _likeliest_scale(other.vectors.cpu().numpy(), sets, shares, vectors)
+        return other
+
+    def with_symbols(self, kept: Int32, new: Ragged) -> Self:  # noqa: ARG002
+        """The same model with other terms; vectors of new terms are zero until they are learned."""
+        other = shared(self)
+        rows = torch.from_numpy(kept.astype(np.int64)).to(self.vectors.device)
+        vectors = self.vectors.new_zeros(len(kept), self.vectors.shape[1])
+        vectors[rows >= 0] = self.vectors[rows[rows >= 0]]
+        other.vectors = vectors
+        return other
+
+    def save(self, folder: Path) -> None:
+        """Write in half precision the term vectors and, if it was trained, the encoder, which is
+        otherwise where it came from."""
+        folder.mkdir(parents=True, exist_ok=True)
+        weights = self.state_dict() if self.tuned else {"vectors": self.vectors}
+        with write_beside(folder / WEIGHTS_FILE) as beside:
+            save_file({name: _half(value) for name, value in weights.items()}, beside)
+        settings = self.config.model_dump(mode="json") | {"scale": self.scale}
+        with write_beside(folder / CONFIG_FILE) as beside:
+            beside.write_text(json.dumps(settings, indent=1) + "\n")
+
+    def query_vectors(self, queries: Sequence[str]) -> Tensor:
+        """The vectors v(Q) [Q, d] of queries, with gradients."""
+        inputs = self.tokenizer(
+            list(queries),
+            padding=True,
+            truncation=True,
+            max_length=self.config.query_tokens,
+            return_tensors="pt",
+        ).to(self.vectors.device)
+        return mean_state(self.encoder, inputs)
+
+
+def _half(value: Tensor) -> Tensor:
+    """A tensor as it is saved: numbers in half precision."""
+    return (value.half() if value.is_floating_point() else value).contiguous()
+
+
+def solve(sets: Ragged, shares: Float32, documents: Float32, terms: int) -> Float32:
+    """The term vectors E [V, d] that make |V − m − W E|² + RIDGE · |E|² smallest, W [D, V] having
+    √ŵ_D(t): E = Wᵀ A for the solution A of (W Wᵀ + RIDGE · I) A = V − m."""
+    shape = len(documents), terms
+    weights = csr_array((np.sqrt(shares), sets.values, sets.offsets), shape)
+    transposed = csr_array(weights.T)
+    residual = documents - documents.mean(axis=0)
+    solution, direction = np.zeros_like(residual), residual.copy()
+    squares = (residual**2).sum(axis=0)
+    enough = TOLERANCE**2 * squares.sum()
+    for _ in range(ROUNDS):
+        if squares.sum() <= enough:
+            break
+        image = weights @ (transposed @ direction) + RIDGE * direction
+        step = squares / np.maximum((direction * image).sum(axis=0), 1e-30)
+        solution += step * direction
+        residual -= step * image
+        before, squares = squares, (residual**2).sum(axis=0)
+        direction = residual + squares / np.maximum(before, 1e-30) * direction
+    found: Float32 = (transposed @ solution).astype(np.float32)
+    return found
+
+
+def _likeliest_scale(vectors: Float32, sets: Ragged, shares: Float32, documents: Float32) -> float:
+    """The scale at which documents' own terms, weighted by their shares, are likeliest."""
+    chosen = np.linspace(0, len(documents) - 1, min(SAMPLE, len(documents)), dtype=np.int64)
+    scores = torch.from_numpy(documents[chosen] @ vectors.T)  # [S, V]
+    rows = [slice(*sets.offsets[d : d + 2]) for d in chosen]
+
+    def likelihood(scale: float) -> float:
+        log_p = torch.log_softmax(scale * scores, dim=-1).numpy()
+        pairs = zip(log_p, rows, strict=True)
+        return float(sum(shares[row] @ own[sets.values[row]] for own, row in pairs))
+
+    return max(SCALES, key=likelihood)
+
+
+def load_term_vectors(
+    folder: Path, config: ModelConfig, terms: Sequence[str] | None = None
+) -> TermVectors:
+    """Read what `TermVectors.save` wrote."""
+    try:
+        settings = json.loads((folder / CONFIG_FILE).read_text())
+        weights = load_file(folder / WEIGHTS_FILE)
+        vectors = weights["vectors"].float()
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise ArtifactError(
+            f"{folder}: not a saved generator of term vectors ({error}). Make the engine again."
+        ) from None
+    scale = float(settings.pop("scale"))
+    saved = ModelConfig.from_mapping(settings, source=f"{folder / CONFIG_FILE}")
+    encoder, tokenizer = load_encoder(saved.encoder)
+    backbone = TermVectors(saved, encoder, tokenizer, vectors, scale).eval()
+    if len(weights) > 1:
+        backbone.load_state_dict(weights)
+        backbone.tuned = True
+    return backbone if terms is None else backbone.with_terms(terms)
+
+
+BACKBONES.register(Architecture(TERM_VECTORS, TermVectors.create, load_term_vectors, ready=True))

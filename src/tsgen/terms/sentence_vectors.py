@@ -1,0 +1,64 @@
+"""Sentence vectors: what a text means, as one vector of length 1.
+
+    v = h / |h|,   h = (1/S) Σ_s Encoder(x_1 … x_S)[s],
+
+the mean of the encoder's states of the text's S tokens, as sentence-transformers compute it for
+all-MiniLM-L6-v2. The cosine of two texts is the product of their vectors.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+BATCH = 64  # texts that are read together
+
+
+def mean_state(encoder: Any, inputs: Any) -> Tensor:
+    """The normalised mean state [B, d] of the tokens of each text.
+
+    Args:
+        encoder: A BERT-like model of transformers.
+        inputs: What its tokenizer returns for B texts: `input_ids` and `attention_mask` [B, S].
+    """
+    states = encoder(**inputs).last_hidden_state  # [B, S, d]
+    mask = inputs["attention_mask"].unsqueeze(-1)
+    mean = (states * mask).sum(1) / mask.sum(1)
+    return torch.nn.functional.normalize(mean, dim=-1)
+
+
+@torch.inference_mode()
+def sentence_vectors(
+    encoder: Any,
+    tokenizer: Any,
+    texts: Sequence[str],
+    window: int,
+    watch: Callable[[int], None] = lambda _: None,
+) -> NDArray[np.float32]:
+    """The vectors [T, d] of texts, read in batches of about one length.
+
+    Args:
+        encoder: A BERT-like model of transformers.
+        tokenizer: The encoder's fast tokenizer.
+        texts: T texts.
+        window: The number of tokens of each text that are read; the rest of it is not.
+        watch: Called with the number of texts read so far.
+    """
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    vectors = np.zeros((len(texts), encoder.config.hidden_size), np.float32)
+    device = next(encoder.parameters()).device
+    for start in range(0, len(order), BATCH):
+        watch(start)
+        rows = order[start : start + BATCH]
+        inputs = tokenizer(
+            [texts[i] for i in rows],
+            padding=True,
+            truncation=True,
+            max_length=window,
+            return_tensors="pt",
+        ).to(device)
+        vectors[rows] = mean_state(encoder, inputs).float().cpu().numpy()
+    return vectors
