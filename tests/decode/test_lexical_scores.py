@@ -13,7 +13,7 @@ from tsgen.decode.hypotheses import Found
 from tsgen.decode.ranking import FLATTENING, lexical_scores, rerank
 from tsgen.decode.search import search, search_by_prior
 from tsgen.docids.spelling import words
-from tsgen.docids.term_set import Merger, Row, TermSets
+from tsgen.docids.term_set import AddedTermSet, Merger, TermSets
 from tsgen.records import TermSet
 from tsgen.settings import DecodeConfig
 
@@ -89,7 +89,7 @@ def test_the_prior_knows_them_too() -> None:
 
 def test_terms_of_documents_that_came_later() -> None:
     merger = Merger(term_sets([["bread", "rye"], ["egg"]]))
-    row = Row("new", merger.numbers(["toast", "egg"]), np.ones(2, np.float32))
+    row = AddedTermSet("new", merger.numbers(["toast", "egg"]), np.ones(2, np.float32))
     merged = merger.merge(np.array([0, 1]), [row]).sets
     assert [merged.term(t) for t in merged.query_terms("toasted eggs").tolist()] == ["toast", "egg"]
     without = merger.merge(np.array([1]), []).sets
