@@ -29,6 +29,7 @@ from tsgen.progress import show
 from tsgen.queries.negatives import ContrastiveSet, learned_from, training_sets
 from tsgen.queries.pairs import Pair
 from tsgen.reciprocal_rank import reciprocal_ranks
+from tsgen.retrieve.systems import SYSTEMS, System
 from tsgen.settings import MINILM
 from tsgen.terms.encoder import empty_encoder, load_encoder
 from tsgen.training_loop import (
@@ -275,6 +276,25 @@ def encode_corpus(retriever: Any, data: DataSet, stages: Sequence[Path], folder:
         (into / LOGS).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(kept / CURVE, into / CURVE)
         shutil.copyfile(kept / LOGS / TIME, into / LOGS / TIME)
+
+
+def register_bi_encoder(
+    name: str, config: type[BiEncoderConfig], retriever: Any, start: Callable[[Any], BiEncoder]
+) -> System:
+    """Add a system that is one trained bi-encoder and exact search.
+
+    Args:
+        name: The system's name.
+        config: The class of its settings.
+        retriever: The retriever's class, with `fit`, `load` and `kind`, its model's class.
+        start: Makes the model that training starts from, by the settings.
+    """
+
+    def fit(data: DataSet, config: BiEncoderConfig, seed: int, folder: Path) -> None:
+        model = train_bi_encoder(name, lambda: start(config), data, config, seed, folder.parent)
+        encode_corpus(retriever, data, [model], folder)
+
+    return SYSTEMS.register(System(name, config, fit, retriever.load, trains=True))
 
 
 class ContrastiveTraining:

@@ -10,6 +10,7 @@ is refreshed between the rounds, so that the same seed gives the same weights.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from tsgen.baselines._dense import (
     encode_queries,
     flat_index,
 )
-from tsgen.baselines.dpr import DPRConfig, train_dpr
+from tsgen.baselines.dpr import DPRConfig
 from tsgen.corpus.dataset import DataSet
 from tsgen.queries.negatives import ContrastiveSet
 from tsgen.retrieve.systems import SYSTEMS, System
@@ -97,7 +98,9 @@ def _drawn(
 
 def train_rounds(data: DataSet, config: ANCEConfig, seed: int, cache: Path) -> list[Path]:
     """Train all rounds that the cache lacks; the folders of the encoder after each, DPR's first."""
-    folders = [train_dpr(data, config.warm_up_config(), seed, cache)]
+    first = config.warm_up_config()
+    pretrained = partial(DenseEncoder.pretrained, first)
+    folders = [train_bi_encoder("dpr", pretrained, data, first, seed, cache)]
     for number in range(1, config.rounds + 1):
         last, shorter = folders[-1], config.round_config()
 

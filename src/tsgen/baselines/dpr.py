@@ -10,12 +10,8 @@ MiniLM was trained as a sentence encoder, with one encoder for both sides, the m
 and cosines; the preset `cpu` keeps those.
 """
 
-from pathlib import Path
-
-from tsgen.baselines._bi_encoder import encode_corpus, train_bi_encoder
+from tsgen.baselines._bi_encoder import register_bi_encoder
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
-from tsgen.corpus.dataset import DataSet
-from tsgen.retrieve.systems import SYSTEMS, System
 
 
 class DPRConfig(DenseConfig):
@@ -25,18 +21,4 @@ class DPRConfig(DenseConfig):
     """Whether queries have an encoder of their own."""
 
 
-def train_dpr(data: DataSet, config: DPRConfig, seed: int, cache: Path) -> Path:
-    """Train the encoders, unless the cache has them; return their folder."""
-
-    def start() -> DenseEncoder:
-        return DenseEncoder.pretrained(config)
-
-    return train_bi_encoder("dpr", start, data, config, seed, cache)
-
-
-def _fit(data: DataSet, config: DPRConfig, seed: int, folder: Path) -> None:
-    encoders = train_dpr(data, config, seed, folder.parent)
-    encode_corpus(DenseRetriever, data, [encoders], folder)
-
-
-SYSTEMS.register(System("dpr", DPRConfig, _fit, DenseRetriever.load, trains=True))
+register_bi_encoder("dpr", DPRConfig, DenseRetriever, DenseEncoder.pretrained)

@@ -16,19 +16,16 @@ training is on the data set's own pairs, with BM25's negatives.
 
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from tsgen.baselines._bi_encoder import encode_corpus, in_chunks, train_bi_encoder
+from tsgen.baselines._bi_encoder import in_chunks, register_bi_encoder
 from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
-from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError, MissingExtraError
 from tsgen.model.backbone import FLAN_T5
 from tsgen.model.packaged import flan_t5_small
-from tsgen.retrieve.systems import SYSTEMS, System
 
 
 class GTRConfig(DenseConfig):
@@ -155,12 +152,4 @@ def _sentence_transformer(name: str) -> Any:
         ) from None
 
 
-def _fit(data: DataSet, config: GTRConfig, seed: int, folder: Path) -> None:
-    def start() -> DenseEncoder:
-        return t5_encoder(config)
-
-    encoder = train_bi_encoder("gtr", start, data, config, seed, folder.parent)
-    encode_corpus(DenseRetriever, data, [encoder], folder)
-
-
-SYSTEMS.register(System("gtr", GTRConfig, _fit, DenseRetriever.load, trains=True))
+register_bi_encoder("gtr", GTRConfig, DenseRetriever, t5_encoder)

@@ -24,11 +24,9 @@ from typing import Any, ClassVar, Self
 import torch
 from pydantic import Field
 
-from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens, encode_corpus, train_bi_encoder
+from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens, register_bi_encoder
 from tsgen.baselines._sparse import SparseConfig, SparseEncoder, SparseRetriever
-from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError
-from tsgen.retrieve.systems import SYSTEMS, System
 from tsgen.terms.encoder import empty_encoder, encoder_path
 
 BLOCK = 1024  # tokens of the vocabulary whose logits are held at once
@@ -222,12 +220,4 @@ class SPLADERetriever(SparseRetriever):
     kind = SPLADE
 
 
-def _fit(data: DataSet, config: SPLADEv2Config, seed: int, folder: Path) -> None:
-    def start() -> SPLADE:
-        return SPLADE.pretrained(config)
-
-    encoder = train_bi_encoder("spladev2", start, data, config, seed, folder.parent)
-    encode_corpus(SPLADERetriever, data, [encoder], folder)
-
-
-SYSTEMS.register(System("spladev2", SPLADEv2Config, _fit, SPLADERetriever.load, trains=True))
+register_bi_encoder("spladev2", SPLADEv2Config, SPLADERetriever, SPLADE.pretrained)

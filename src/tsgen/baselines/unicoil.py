@@ -10,15 +10,12 @@ Deviations: documents are not expanded by predicted queries (those of TSGen are 
 weights stay float32 numbers instead of eight bits.
 """
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 
-from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens, encode_corpus, train_bi_encoder
+from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens, register_bi_encoder
 from tsgen.baselines._sparse import SparseConfig, SparseEncoder, SparseRetriever
-from tsgen.corpus.dataset import DataSet
-from tsgen.retrieve.systems import SYSTEMS, System
 
 
 class UniCOILConfig(SparseConfig):
@@ -68,12 +65,4 @@ class UniCOILRetriever(SparseRetriever):
     kind = UniCOIL
 
 
-def _fit(data: DataSet, config: UniCOILConfig, seed: int, folder: Path) -> None:
-    def start() -> UniCOIL:
-        return UniCOIL.pretrained(config)
-
-    encoder = train_bi_encoder("unicoil", start, data, config, seed, folder.parent)
-    encode_corpus(UniCOILRetriever, data, [encoder], folder)
-
-
-SYSTEMS.register(System("unicoil", UniCOILConfig, _fit, UniCOILRetriever.load, trains=True))
+register_bi_encoder("unicoil", UniCOILConfig, UniCOILRetriever, UniCOIL.pretrained)
