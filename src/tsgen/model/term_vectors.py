@@ -110,7 +110,7 @@ class TermVectors(Backbone):
 
     @property
     def query_encoder(self) -> Any:
-        """The BERT-like encoder."""
+        """The BERT-like encoder, which reads queries and documents alike."""
         return self.encoder
 
     @property
