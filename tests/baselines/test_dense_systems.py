@@ -15,7 +15,7 @@ import tastes
 import tiny
 from tastes import FOODS, OTHERS, QUERIES, TASTES, recall, write_words_bert
 from tsgen.baselines._bi_encoder import ContrastiveTraining, in_chunks, optimizer
-from tsgen.baselines._dense import DenseConfig, DenseEncoder, flat_index
+from tsgen.baselines._dense_encoder import DenseConfig, DenseEncoder, flat_index
 from tsgen.baselines.ance import ANCEConfig, mine
 from tsgen.baselines.gtr import RIDGE, GTRConfig, spreading_map, t5_encoder
 from tsgen.errors import ConfigError, MissingExtraError

@@ -25,7 +25,7 @@ from tsgen.baselines._bi_encoder import (
     encode_corpus,
     train_bi_encoder,
 )
-from tsgen.baselines._dense import (
+from tsgen.baselines._dense_encoder import (
     DenseEncoder,
     DenseRetriever,
     encode_documents,

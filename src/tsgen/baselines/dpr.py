@@ -11,7 +11,7 @@ and cosines; the preset `cpu` keeps those.
 """
 
 from tsgen.baselines._bi_encoder import register_bi_encoder
-from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
+from tsgen.baselines._dense_encoder import DenseConfig, DenseEncoder, DenseRetriever
 
 
 class DPRConfig(DenseConfig):

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from tsgen.baselines._bi_encoder import in_chunks, register_bi_encoder
-from tsgen.baselines._dense import DenseConfig, DenseEncoder, DenseRetriever
+from tsgen.baselines._dense_encoder import DenseConfig, DenseEncoder, DenseRetriever
 from tsgen.errors import ConfigError, MissingExtraError
 from tsgen.model.backbone import FLAN_T5
 from tsgen.model.packaged import flan_t5_small

@@ -59,7 +59,6 @@ class HybridConfig(HybridSettings):
 
     settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """The settings of each part by its name."""
-    """The settings of every part by its name, from its own tables."""
 
 
 def hybrid_config(tables: Tables) -> HybridConfig:
