@@ -25,7 +25,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def engine(model: Path) -> tsgen.Engine:
-    return tsgen.index(DOCUMENTS, model=model, settings=SETTINGS)
+    return tsgen.index(DOCUMENTS, model=model, preset="mini", settings=SETTINGS)
 
 
 class Frame:
@@ -56,7 +56,7 @@ def forms(folder: Path) -> Iterator[tuple[Any, list[str]]]:
 
 def test_index_takes_documents_in_any_form(model: Path, tmp_path: Path) -> None:
     for documents, ids in forms(tmp_path):
-        engine = tsgen.index(documents, model=model, settings=SETTINGS)
+        engine = tsgen.index(documents, model=model, preset="mini", settings=SETTINGS)
         assert [one.id for one in engine] == ids
         assert [one.text for one in engine] == TEXTS
 
@@ -111,7 +111,7 @@ def test_documents_come_and_go(engine: tsgen.Engine) -> None:
 
 
 def test_a_temporary_folder_lives_as_long_as_the_engine(model: Path) -> None:
-    engine = tsgen.index(TEXTS, model=model, settings=SETTINGS)
+    engine = tsgen.index(TEXTS, model=model, preset="mini", settings=SETTINGS)
     folder = engine.folder
     assert (folder / "settings.json").is_file()
     del engine
@@ -129,7 +129,7 @@ def test_a_failed_index_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.Mon
 def test_an_engine_in_a_folder_of_its_own(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "engine"
     settings = SETTINGS | {"decode": {"beam": 7}}
-    options = {"model": model, "settings": settings, "cache": tmp_path / "cache"}
+    options = {"model": model, "preset": "mini", "settings": settings, "cache": tmp_path / "cache"}
     with tsgen.index(TEXTS, out=out, **options) as engine:
         assert (engine.folder, engine.config.decode.beam) == (out, 7)
         engine.add([{"id": "new", "text": "moss"}])
@@ -141,7 +141,7 @@ def test_an_engine_in_a_folder_of_its_own(model: Path, tmp_path: Path) -> None:
 
 
 def test_errors_say_what_to_do(model: Path, engine: tsgen.Engine) -> None:
-    options = {"model": model, "settings": SETTINGS}
+    options = {"model": model, "preset": "mini", "settings": SETTINGS}
     with pytest.raises(DataError, match=r"Put a single text into a list: \[text\]"):
         tsgen.index("rye bread keeps a week", **options)
     with pytest.raises(DataError, match=r"Put a single text into a list: \[text\]"):
