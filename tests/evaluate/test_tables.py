@@ -10,6 +10,7 @@ from tsgen.evaluate.tables import (
     Row,
     Table,
     format_value,
+    one_row_table,
     to_json,
     to_latex,
     to_markdown,
@@ -152,3 +153,9 @@ def test_without_groups_there_is_no_group_column() -> None:
 def test_a_row_of_the_wrong_length_is_refused() -> None:
     with pytest.raises(ValueError, match="row 'a' has 2 values for 1 columns"):
         Table([Column("R@1")], [Row("a", (0.5, 0.6))])
+
+
+def test_one_row_has_counts_as_they_are_and_one_decimal_of_others() -> None:
+    table = one_row_table("local", {"kept": 1200, "mean": 2.34}, caption="", notes={}, label="by")
+    assert to_markdown(table).splitlines()[0] == "| by | kept | mean |"
+    assert to_markdown(table).splitlines()[2] == "| local | 1,200 | 2.3 |"

@@ -63,7 +63,7 @@ def one_row_table(
     row: str, values: Mapping[str, float], *, caption: str, notes: Mapping[str, str], label: str
 ) -> Table:
     """A table with a column for each value: counts as they are, other numbers with one decimal."""
-    columns = [Column(name, None, isinstance(value, float)) for name, value in values.items()]
+    columns = [Column(name, None, int(isinstance(v, float))) for name, v in values.items()]
     return Table(columns, [Row(row, list(values.values()))], caption, notes, label)
 
 
