@@ -5,7 +5,7 @@ query is searched. Nothing here needs torch.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -434,8 +434,9 @@ class ModelConfig(MiniConfig):
 
     backbone: str = MINI
     """`term-vectors`, which learns the collection while it is indexed (see `tsgen.model`); `mini`,
-    which is tsgen-mini, pre-trained; `mini-flat`, the same with a fresh decoder, in any size; `minilm`, `flan-t5-small` or `smollm2`, which pip brings; or a model of transformers by
-    hub name or folder: an encoder-decoder, a BERT (BERT2BERT), a causal language model."""
+    which is tsgen-mini, pre-trained; `mini-flat`, the same with a fresh decoder, in any size;
+    `minilm`, `flan-t5-small` or `smollm2`, which pip brings; or a model of transformers by hub name
+    or folder: an encoder-decoder, a BERT (BERT2BERT), a causal language model."""
 
     document_tokens: int = Field(256, ge=8)
     """The tokens of a document that `term-vectors` reads into its vector."""
@@ -892,13 +893,21 @@ def _as_set(table: str, values: Mapping[str, Any]) -> list[Option]:
     return found + inner
 
 
-def where_presets_differ(option: Option) -> dict[str, Any]:
-    """The presets that set an option to something else than its value here, with theirs."""
-    found: dict[str, Any] = {}
-    for name in presets():
-        table: Any = preset(name)
-        for part in option.table.split("."):
-            table = table.get(part, {})
-        if table.get(option.name, option.value) != option.value:
-            found[name] = table[option.name]
-    return found
+def where_presets_differ(found: Iterable[Option]) -> list[dict[str, Any]]:
+    """For each option the presets that set it to something else than its value here."""
+    tables = {name: preset(name) for name in presets()}
+    return [
+        {
+            name: value
+            for name, table in tables.items()
+            if (value := _value_in(table, option)) != option.value
+        }
+        for option in found
+    ]
+
+
+def _value_in(tables: Mapping[str, Any], option: Option) -> Any:
+    """The value that a preset's tables give an option; its own where they do not set it."""
+    for part in option.table.split("."):
+        tables = tables.get(part, {})
+    return tables.get(option.name, option.value)

@@ -111,7 +111,9 @@ def test_tables_of_other_systems_stay_as_the_preset_has_them() -> None:
 
 
 def test_what_presets_change() -> None:
-    found = {(one.table, one.name): where_presets_differ(one) for one in engine_options()}
+    options = engine_options()
+    changes = zip(options, where_presets_differ(options), strict=True)
+    found = {(one.table, one.name): change for one, change in changes}
     assert found["weigher.model", "layers"]["cpu"] == 3
     assert found["decode", "early_stop"] == {}
 

@@ -40,7 +40,8 @@ def settings(
     found = engine_options() if preset is None else preset_options(preset)
     if tables:
         found = _chosen(found, tables)
-    rows = [(option, where_presets_differ(option) if preset is None else {}) for option in found]
+    changes = where_presets_differ(found) if preset is None else [{} for _ in found]
+    rows = list(zip(found, changes, strict=True))
     if json is not None:
         write_json(json, [_as_json(*row) for row in rows])
     elif preset is not None:
