@@ -3,8 +3,8 @@
     python benchmarks/new_user.py [--files docs] [--query TEXT] [--out docs/results]
 
 Clones the checkout into an empty folder, makes an empty environment there, and runs the three
-commands of docs/guides/zero-shot.md: install, index, search. Most of the time goes into the download of
-torch. By default the files are this project's own documentation.
+commands of docs/guides/zero-shot.md: install, index, search. Most of the time goes into the
+download of torch. By default the files are this project's own documentation.
 """
 
 import subprocess

@@ -126,7 +126,7 @@ def test_unset_stands_for_none(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("value", [True, 3, 1e-05, "a \"b\" ü", ["x", "y"], [], None])
+@pytest.mark.parametrize("value", [True, 3, 1e-05, 'a "b" ü', ["x", "y"], [], None])
 def test_values_are_written_as_toml_reads_them(value: object, tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     path.write_text(to_toml([Option("a.b", "x", value, "What it does. " * 20)]))

@@ -697,6 +697,8 @@ class TrainConfig(TrainingConfig):
                 f"train.random_negatives = {self.random_negatives} with train.normalise = 'full', "
                 "which is over all outputs; set train.normalise=docid or train.random_negatives=0"
             )
+        if self.loss == "documents":
+            return self._agrees_on_documents()
         drawn = self.similar_negatives or self.hard_negatives or self.prior_weight
         if (drawn or self.normalise == "valid") and not self.random_negatives:
             raise ValueError(
@@ -715,6 +717,17 @@ class TrainConfig(TrainingConfig):
                 f"train.distil = {self.distil} needs a run file to learn from, some of its "
                 "documents, and a loss that ranks them; set train.hard_negatives_from=RUN.trec, "
                 "train.hard_negatives=4 and train.prior_weight=8"
+            )
+        return self
+
+    def _agrees_on_documents(self) -> Self:
+        """Refuse settings that have no part in the loss of documents."""
+        drawn = self.random_negatives or self.similar_negatives or self.hard_negatives
+        if drawn or self.iterations > 1 or not self.prior_weight:
+            raise ValueError(
+                "train.loss = 'documents' ranks all documents at once by train.prior_weight, "
+                "without negatives and favourite permutations; set train.prior_weight=20, "
+                "train.iterations=1 and all negatives to 0"
             )
         return self
 
@@ -765,6 +778,15 @@ class SearchConfig(StageConfig):
     """Read a word that is in no document as one that is one edit away (see `tsgen.terms.words`)."""
 
 
+def _require_vectors(model: ModelConfig, decode: DecodeConfig) -> None:
+    """Refuse a search by document vectors with a generator that keeps none."""
+    if decode.prior == "vectors" and model.backbone != TERM_VECTORS:
+        raise ValueError(
+            f"decode.prior = 'vectors' needs model.backbone = {TERM_VECTORS!r}, found "
+            f"{model.backbone!r}; set one of them, or use --preset mini for a generator of your own"
+        )
+
+
 class EngineConfig(GeneratorConfig):
     """The settings of all stages."""
 
@@ -779,6 +801,17 @@ class EngineConfig(GeneratorConfig):
 
     search: SearchConfig = SearchConfig()
     """What is done with a query before that."""
+
+    @model_validator(mode="after")
+    def _with_vectors(self) -> Self:
+        """Refuse settings of search and generator that contradict one another."""
+        _require_vectors(self.model, self.decode)
+        if self.train.loss == "documents" and self.model.backbone != TERM_VECTORS:
+            raise ValueError(
+                f"train.loss = 'documents' needs model.backbone = {TERM_VECTORS!r}, found "
+                f"{self.model.backbone!r}; set one of them"
+            )
+        return self
 
 
 class IndexConfig(StageConfig):
@@ -795,6 +828,12 @@ class IndexConfig(StageConfig):
 
     search: SearchConfig = SearchConfig()
     """What is done with a query before that."""
+
+    @model_validator(mode="after")
+    def _with_vectors(self) -> Self:
+        """Refuse settings of search and generator that contradict one another."""
+        _require_vectors(self.model, self.decode)
+        return self
 
 
 # The page as data: what `tsgen settings` prints.

@@ -43,4 +43,7 @@ def test_without_weights_all_terms_are_equal() -> None:
 
 def test_a_better_path_still_counts() -> None:
     better = [Found(0, 0.0, (), (), ()), Found(1, -9.0, (), (), ())]
-    assert [one.document for one in rerank(better, LOG_P, constraint(SETS), DecodeConfig(prior_weight=2.0))] == [0, 1]
+    assert [
+        one.document
+        for one in rerank(better, LOG_P, constraint(SETS), DecodeConfig(prior_weight=2.0))
+    ] == [0, 1]

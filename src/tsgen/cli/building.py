@@ -83,20 +83,19 @@ def index(
     out: Annotated[Path, typer.Option(metavar="ENGINE", help="The folder of the engine.")],
     model: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="The generator, if not tsgen-mini: what tsgen pretrain wrote."
-        ),
+        typer.Option(metavar="FOLDER", help="A generator of your own: what tsgen pretrain wrote."),
     ] = None,
     settings: SetOption = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TOML: [terms], [decode].")
+        Path | None, typer.Option(metavar="FILE", help="TOML: [terms], [model], [decode].")
     ] = None,
-    preset: PresetOption = "vectors",
+    preset: PresetOption = "auto",
     cache: CacheOption = None,
     skip_bad: SkipBadOption = False,
     json: JsonOption = None,
 ) -> None:
-    """Make documents searchable at once: choose their terms and give them to a trained generator.
+    """Make documents searchable without training queries: choose their terms, and let a generator
+    learn them from the documents.
 
     DATA may be a folder of text or Markdown files. What was done before is not done again.
 
@@ -105,8 +104,9 @@ def index(
     from tsgen.config import read_settings
     from tsgen.corpus.load import load
     from tsgen.retrieve.build import index as index_documents
+    from tsgen.retrieve.build import index_preset
 
-    tables = read_settings(config, settings or [], preset)
+    tables = read_settings(config, settings or [], index_preset(preset, own=model is not None))
     source = load(data, skip_bad=skip_bad)
     with progress():
         engine = index_documents(

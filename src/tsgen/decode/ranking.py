@@ -22,9 +22,9 @@ in which
   searching; λ and μ are also settings of `[train]` for the loss that ranks documents. The paper's
   ranking has κ = 1 and λ = μ = 0.
 
-With the prior `vectors`, of a model that has learned the collection while it was indexed, the second
-part is prior_weight · v(D) · v(Q) instead: what the vectors of the document's terms and its own
-symbol say together (see `tsgen.model.term_vectors`).
+With the prior `vectors`, of a model that has learned the collection while it was indexed, the
+second part is prior_weight · v(D) · v(Q) instead: what the vectors of the document's terms and its
+own symbol say together (see `tsgen.model.term_vectors`).
 
 The first part does not say which terms of a set matter most: after `vietnam` alone, the page on
 Vietnam and the page on a cinnamon from there are equally good. The second part, the weighted *set
@@ -166,8 +166,8 @@ class SetPrior:
         """What the best document that each hypothesis can still lead to will add to its score."""
         if self.how in ("weighted", "vectors"):
             raise ConfigError(
-                f"decode.prior = {self.how!r} does not say what a term adds whatever the document, as "
-                "decode.look_ahead needs; set decode.prior=matched or decode.look_ahead=0."
+                f"decode.prior = {self.how!r} does not say what a term adds whatever the document, "
+                "as decode.look_ahead needs; set decode.prior=matched or decode.look_ahead=0."
             )
         tried = np.stack([_largest(row, TRIED) for row in self.sums])
         return PriorLookAhead(self, tried, weight)

@@ -127,12 +127,13 @@ class Backbone(nn.Module, ABC):
         """Vectors [Q, d] of queries, with gradients, to compare with those of documents."""
         raise ConfigError(
             "train.loss = 'documents' needs a model with document vectors, and "
-            f"{type(self).__name__} keeps none; set model.backbone=term-vectors, or train.loss=any_remaining."
+            f"{type(self).__name__} keeps none; set model.backbone=term-vectors, or "
+            "train.loss=any_remaining."
         )
 
     def document_vectors(
         self,
-        texts: Sequence[str],
+        texts: Sequence[str],  # noqa: ARG002
         watch: Callable[[int], None] = lambda _: None,  # noqa: ARG002
     ) -> NDArray[np.float32] | None:
         """Vectors [D, d] of documents, for a model that keeps one of each; None for all others,
@@ -146,8 +147,8 @@ class Backbone(nn.Module, ABC):
 
     def learned(
         self,
-        sets: Ragged,
-        shares: NDArray[np.float32],
+        sets: Ragged,  # noqa: ARG002
+        shares: NDArray[np.float32],  # noqa: ARG002
         documents: NDArray[np.floating],  # noqa: ARG002
     ) -> Self:
         """The model after it has learned a collection from the documents' vectors; a model that

@@ -135,7 +135,7 @@ class TermVectors(Backbone):
         self,
         cache: QueryTree,
         parents: Tensor,
-        tokens: Tensor,
+        tokens: Tensor,  # noqa: ARG002
         lengths: Tensor | None = None,  # noqa: ARG002
     ) -> tuple[Tensor, Tensor]:
         """Append terms to nodes; the state stays the query's vector."""

@@ -65,6 +65,9 @@ from tsgen.train.iterate import files_read, train_generator, trained_generator
 from tsgen.train.pretraining import pretrain_config, pretrain_generator
 from tsgen.training_loop import CURVE
 
+AUTO = "auto"
+"""The preset that goes with the generator."""
+
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Settings by section, such as {"terms": {"n": 12}, "decode": {"beam": 50}}."""
 
@@ -74,26 +77,30 @@ def index(
     *,
     out: Path | str | None = None,
     model: Path | str | None = None,
-    preset: str | None = "vectors",
+    preset: str | None = AUTO,
     settings: Tables | None = None,
     cache: Path | str | None = None,
 ) -> Engine:
-    """Make documents searchable at once: choose their terms and give them to a trained generator.
+    """Make documents searchable without training queries: choose their terms, and let a generator
+    learn them from the documents.
 
     Args:
         documents: A list of texts, of dicts or of Documents, a DataFrame, an iterator, a data set,
             or a path or name that `tsgen.load` takes, such as a folder of Markdown files.
         out: The folder of the engine, by default a temporary one that lives as long as the engine.
             An engine that is there, made from the same inputs, is opened as it is.
-        model: The folder of the generator, if not tsgen-mini: what `tsgen.pretrain` wrote.
-        preset: The settings to start from; None for the defaults.
-        settings: Settings by section, over those of the preset: [terms], [decode], [search].
+        model: The folder of a generator of one's own: what `tsgen.pretrain` wrote.
+        preset: The settings to start from; None for the defaults; "auto" for `vectors`, or for
+            `mini` with a generator of one's own.
+        settings: Settings by section, over those of the preset: [terms], [model], [decode],
+            [search].
         cache: The folder of intermediate results, by default TSGEN_CACHE or ~/.cache/tsgen.
 
     Example:
         engine = tsgen.index(["rye bread keeps a week", "tea with milk"])
         engine.search("how long does bread keep?", k=1)
     """
+    preset = index_preset(preset, own=model is not None)
     config = index_config(_tables(preset, settings))
     data = data_set_of(documents)
     temporary = Path(mkdtemp(prefix="tsgen-")) if out is None else None
@@ -182,6 +189,13 @@ def pretrain(
     if without:
         data = DataSetWithout(data, [data_set_of(each) for each in without])
     return pretrain_generator(data, config, Path(out), seed, _path(cache))
+
+
+def index_preset(preset: str | None, own: bool) -> str | None:
+    """The preset of an index: for "auto" that of the generator, which may be one's own."""
+    if preset != AUTO:
+        return preset
+    return "mini" if own else "vectors"
 
 
 def _tables(preset: str | None, settings: Tables | None, *others: str) -> Tables:

@@ -132,9 +132,7 @@ class KeptQueries:
     document: str
     queries: Sequence[str]
     written: int
-    duplicates: (
-        int  # queries with the words of another one, here or elsewhere
-    )
+    duplicates: int  # queries with the words of another one, here or elsewhere
     filtered: int  # queries that did not find the document
 
 
