@@ -859,7 +859,7 @@ PRETRAIN = "pretrain"
 def engine_options() -> list[Option]:
     """Every option of an engine with its default, in the order of the stages.
 
-    Example:
+    Examples:
         >>> [option.value for option in engine_options() if option.name == "keep_top"]
         [None]
     """

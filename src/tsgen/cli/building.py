@@ -50,7 +50,7 @@ def fit(
 
     Several GPUs: `torchrun --nproc-per-node 4 -m tsgen fit …`
 
-    Example: `tsgen fit data/wiki-10k --out runs/engine --preset cpu --set train.epochs=3`
+    Example: `tsgen fit stdlib: --out runs/engine --preset cpu --set train.epochs=3`
     """
     from tsgen import parallel as processes
     from tsgen.config import read_settings
@@ -202,7 +202,7 @@ def terms(
 
     What was done before is not done again, and an interrupted command goes on from there.
 
-    Example: `tsgen terms data/wiki-10k --out runs/wiki-terms --weights tfidf --n 12`
+    Example: `tsgen terms stdlib: --out runs/wiki-terms --weights tfidf --n 12`
     """
     from tsgen.config import read_settings
     from tsgen.corpus.dataset import cache_folder_of
@@ -258,7 +258,7 @@ def queries(
 
     What was done before is not done again, and an interrupted command goes on from there.
 
-    Example: `tsgen queries data/wiki-10k --out queries.jsonl -n 10 --writer local --keep-top 20`
+    Example: `tsgen queries stdlib: --out queries.jsonl -n 10 --writer local --keep-top 20`
     """
     from tsgen.config import read_settings
     from tsgen.corpus.dataset import cache_folder_of

@@ -32,7 +32,7 @@ def data(
 
     Exits with 1 if there are problems, unless they are to be skipped.
 
-    Example: `tsgen data data/wiki-10k --json -`
+    Example: `tsgen data stdlib: --json -`
     """
     from tsgen.cli.views import print_report
     from tsgen.corpus.describe import describe
@@ -63,8 +63,8 @@ def split(
 ) -> None:
     """Remove the training queries of half of the documents: these are unseen in training.
 
-    Example: `tsgen split data/wiki-10k --out half`, then
-    `tsgen compare data/wiki-10k --qrels half`
+    Example: `tsgen split stdlib: --out half`, then
+    `tsgen compare stdlib: --qrels half`
     """
     from tsgen.corpus.load import load
     from tsgen.corpus.splits import split_documents

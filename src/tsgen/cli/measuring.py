@@ -45,7 +45,7 @@ def evaluate(
 ) -> None:
     """Print a ranking's figures: all queries, and those seen and unseen in training.
 
-    Example: `tsgen evaluate runs/bm25.trec data/wiki-10k --json figures.json`
+    Example: `tsgen evaluate runs/bm25.trec stdlib: --json figures.json`
     """
     from tsgen.corpus.load import load
     from tsgen.evaluate.evaluation import evaluate_source
@@ -102,7 +102,7 @@ def compare(
 
     What was done before is taken from the cache, and an interrupted command goes on from there.
 
-    Example: `tsgen compare data/wiki-10k --systems bm25 --json figures.json`
+    Example: `tsgen compare stdlib: --systems bm25 --json figures.json`
     """
     from tsgen.config import read_settings
     from tsgen.corpus.load import load
@@ -157,7 +157,7 @@ def reproduce(
 
     What another table has trained is not trained again, and an interrupted command goes on.
 
-    Example: `tsgen reproduce table6 --data data/wiki-10k --rows "term set,as a sequence"`
+    Example: `tsgen reproduce table6 --data stdlib: --rows "term set,as a sequence"`
     """
     from tsgen.cli.publishing import publish_experiment
     from tsgen.corpus.load import load
@@ -193,7 +193,7 @@ def calibrate(
 
     Hits then carry a confidence, and `tsgen search --min-confidence .5` may find nothing.
 
-    Example: `tsgen calibrate runs/engine data/wiki-10k --split dev --check test --plot sure.png`
+    Example: `tsgen calibrate runs/engine stdlib: --split dev --check test --plot sure.png`
     """
     from tsgen.corpus.load import load
     from tsgen.evaluate.calibration import calibrate as fit_confidence
@@ -244,7 +244,7 @@ def pruned(
     The same model writes the same terms twice: as a set, in any order, and as a sequence, heaviest
     first. Without a QUERY all queries of the split are counted.
 
-    Example: `tsgen pruned data/wiki-10k --engine runs/engine --plot pruning.png`
+    Example: `tsgen pruned stdlib: --engine runs/engine --plot pruning.png`
     """
     from tsgen.cli.views import stories_view
     from tsgen.config import read_settings

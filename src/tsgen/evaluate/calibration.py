@@ -186,8 +186,8 @@ def calibrate(
         check: Judgments of another split to report on, too.
         limit: So many of a split's queries, evenly spread.
 
-    Example:
-        tsgen.calibrate("runs/engine", "data/wiki-10k", split="dev", check="test").table()
+    Examples:
+        >>> tsgen.calibrate("runs/engine", "stdlib:", split="dev", check="test").table()
     """
     opened = engine if isinstance(engine, Engine) else Engine.load(engine)
     data = data_set_of(data)

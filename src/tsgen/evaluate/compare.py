@@ -214,8 +214,8 @@ def compare(
         minutes: Minutes of training for each system that trains.
         efficiency: Also measure time and size, anew each time.
 
-    Example:
-        tsgen.compare("data/wiki-10k", ["bm25", "tsgen"]).table()
+    Examples:
+        >>> tsgen.compare("stdlib:", ["bm25", "tsgen"]).table()
     """
     data = data_set_of(data)
     chosen = _with_settings(systems, preset("cpu") if configs is None else configs, minutes)

@@ -41,8 +41,8 @@ def evaluate_source(
         limit: Evaluate only so many of the judged queries, evenly spread.
         title: The caption of the table, by default the data set and the split.
 
-    Example:
-        print(tsgen.evaluate("runs/engine", "data/wiki-10k", split="dev"))
+    Examples:
+        >>> print(tsgen.evaluate("runs/engine", "stdlib:", split="dev"))
     """
     data = data_set_of(data)
     name = Path(source).name if isinstance(source, str | Path) else type(source).__name__

@@ -325,8 +325,8 @@ def reproduce(
         cache: The folder of what is trained, by default TSGEN_CACHE or ~/.cache/tsgen.
         title: The caption of the table.
 
-    Example:
-        tsgen.reproduce("table6", "data/wiki-10k", rows=["term set"]).tables
+    Examples:
+        >>> tsgen.reproduce("table6", "stdlib:", rows=["term set"]).tables
     """
     if isinstance(experiment, str):
         experiment = read_experiment(experiment)

@@ -96,9 +96,9 @@ def index(
             [search].
         cache: The folder of intermediate results, by default TSGEN_CACHE or ~/.cache/tsgen.
 
-    Example:
-        engine = tsgen.index(["rye bread keeps a week", "tea with milk"])
-        engine.search("how long does bread keep?", k=1)
+    Examples:
+        >>> engine = tsgen.index(["rye bread keeps a week", "tea with milk"])
+        >>> engine.search("how long does bread keep?", k=1)
     """
     preset = index_preset(preset, own=model is not None)
     config = index_config(_tables(preset, settings))
@@ -147,8 +147,8 @@ def fit(
         seed: Equal seeds give equal engines.
         cache: The folder of intermediate results, by default TSGEN_CACHE or ~/.cache/tsgen.
 
-    Example:
-        engine = tsgen.fit("data/wiki-10k", out="runs/engine", settings={"train": {"epochs": 3}})
+    Examples:
+        >>> engine = tsgen.fit("stdlib:", out="runs/engine", settings={"train": {"epochs": 3}})
     """
     config = engine_config(_tables(preset, settings))
     data = data_set_of(documents, queries=queries, judgments=judgments, validation=validation)
@@ -181,8 +181,8 @@ def pretrain(
         seed: Equal seeds give equal generators.
         cache: The folder of intermediate results, by default TSGEN_CACHE or ~/.cache/tsgen.
 
-    Example:
-        tsgen.pretrain("data/pages", out="runs/mini", without=["data/my-test-set"])
+    Examples:
+        >>> tsgen.pretrain("data/pages", out="runs/mini", without=["data/my-test-set"])
     """
     config = pretrain_config(_tables(preset, settings, "pseudo"))
     data = data_set_of(documents)

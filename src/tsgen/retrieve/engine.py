@@ -114,8 +114,8 @@ class Engine:
             min_confidence: Between 0 and 1. A query whose first hit is less likely to be right
                 has no hits. Needs an engine that was calibrated.
 
-        Example:
-            engine.search("rye bread", k=3)
+        Examples:
+            >>> engine.search("rye bread", k=3)
         """
         several = [queries] if isinstance(queries, str) else queries
         now, calibration = self._now()
@@ -142,8 +142,8 @@ class Engine:
             together: Documents in one change. A change that fails leaves nothing behind; the
                 changes before it stay.
 
-        Example:
-            engine.add(["a text", "another text"]).added  # 2
+        Examples:
+            >>> engine.add(["a text", "another text"]).added  # 2
         """
         added = updated = 0
         source = documents_of(documents, self._new_ids())
@@ -172,8 +172,8 @@ class Engine:
     def remove(self, ids: str | Iterable[str]) -> int:
         """Remove documents and say how many; an unknown id is an error that removes nothing.
 
-        Example:
-            engine.remove(["doc1", "doc2"])  # 2
+        Examples:
+            >>> engine.remove(["doc1", "doc2"])  # 2
         """
         return self._writer.remove([ids] if isinstance(ids, str) else list(ids))
 
