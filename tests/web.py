@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from openeds.abc import Iterator
+from collections.abc import Iterator
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 NO_BROWSER = (
