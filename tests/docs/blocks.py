@@ -29,6 +29,7 @@ from tsgen.cli.main import app
 FENCE = re.compile(r"^( *)```([\w-]*).*$")
 MARK = re.compile(r"^\s*<!-- (needs|file): (.+) -->$")
 DECIMAL = re.compile(r"[-−]?\d*\.\d+")
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 SHELL = re.compile(r"[|<>$`&;]")
 
 
@@ -125,7 +126,7 @@ def commands(text: str) -> list[tuple[str, list[str]]]:
 
 def _run(command: str, block: Block) -> str:
     words = shlex.split(command, comments=True)
-    if words[0] == "tsgen" and not SHELL.search(command.partition(" #")[0].replace(">=", "")):
+    if words[0] == "tsgen" and not SHELL.search(QUOTED.sub("", command).partition(" #")[0]):
         return _run_tsgen(words[1:], f"{block.place}: {command}")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
