@@ -62,12 +62,14 @@ class Reason:
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One answer to a query; the first one of a calibrated engine has a confidence, the
-    probability that it is right."""
+    probability that it is right. Of a long document, `passage` is the number of the passage that is
+    nearest to the query; `tsgen.retrieve.results.nearest_passage` says where it is."""
 
     document_id: str
     score: float
     reason: Reason | None = None
     confidence: float | None = None
+    passage: int | None = None
 
 
 Judgments = dict[str, dict[str, int]]

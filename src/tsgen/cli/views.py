@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from tsgen.retrieve.results import Marked, mark, query_keys, snippet
+from tsgen.retrieve.results import Marked, hit_snippet, mark, nearest_passage, query_keys
 from tsgen.terms.words import Splitter
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) ->
         score = f"  {hit.score:.2f}" + f"  {document.id}" * bool(document.title)
         score += "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"
         lines.append(Text(f"{rank:>2}. ") + highlighted(name) + Text(score, style="dim"))
-        lines.append(Text("    ") + highlighted(snippet(document.text, keys, splitter)))
+        shown = highlighted(hit_snippet(hit, document, keys, splitter))
+        place, length = nearest_passage(hit, document), len(document.text)
+        where = f"  (at {place.start:,} of {length:,} characters)" if place else ""
+        lines.append(Text("    ") + shown + Text(where, style="dim"))
         if hit.reason is not None:
             marked = [highlighted(mark(term, keys, splitter)) for term in hit.reason.terms]
             lines.append(Text("    ") + permutation(marked))

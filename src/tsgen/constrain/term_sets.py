@@ -38,6 +38,7 @@ from tsgen.constrain.valid_terms import (
 )
 from tsgen.docids.spelling import Spelling
 from tsgen.errors import ConfigError
+from tsgen.terms.passages import PassageVectors
 
 # The frontier: the state of rows that stand between two terms.
 
@@ -300,7 +301,7 @@ class PostingsConstraint:
         self._offsets = fixed(sets.doc_offsets, np.int64)
         self._terms = fixed(sets.doc_terms, np.int32)
         self._weights: NDArray[np.floating] | None = getattr(sets, "doc_weights", None)
-        self._vectors: NDArray[np.floating] | None = getattr(sets, "doc_vectors", None)
+        self._vectors: PassageVectors | None = getattr(sets, "doc_vectors", None)
         self._query_terms: Callable[[str], Int32] | None = getattr(sets, "query_terms", None)
         self._spelled = fixed(spelling.offsets, np.int64), fixed(spelling.tokens, np.int32)
         self._rank_of = fixed(spelling.rank_of, np.int32)
@@ -351,8 +352,8 @@ class PostingsConstraint:
         return by_term(self._terms, relative, self._index.offsets)
 
     @cached_property
-    def document_vectors(self) -> NDArray[np.float32]:
-        """v(D) [D, d] of every document, where the generator reads documents into vectors."""
+    def document_vectors(self) -> PassageVectors:
+        """The vectors of every document, where the generator reads documents into vectors."""
         if self._vectors is None:
             raise ConfigError(
                 "decode.prior = 'vectors' needs a vector for each document, and this engine has "

@@ -91,6 +91,7 @@ class Found:
     units: tuple[int, ...]
     log_probs: tuple[float, ...]  # of each unit after those before it
     valid_documents: tuple[int, ...]  # |Y| after each unit
+    passage: int | None = None  # of a long document: which of its vectors is nearest to the query
 
 
 class Texts(Protocol):
@@ -103,7 +104,10 @@ class Texts(Protocol):
 
 def as_hits(found: Sequence[Found], ids: Texts, units: Texts) -> list[Hit]:
     """Hits with ids and texts; `units` are the texts of the units by number (negative: no text)."""
-    return [Hit(ids[one.document], one.score, _reason(one, units)) for one in found]
+    return [
+        Hit(ids[one.document], one.score, _reason(one, units), passage=one.passage)
+        for one in found
+    ]
 
 
 def _reason(found: Found, units: Texts) -> Reason:

@@ -399,7 +399,8 @@ class Ranker:
     outputs: int  # V, the number of outputs of the model
     log_probs: Float32  # [Q, T] log p(t | Q)
     lexical: Float32 | None  # [Q, D] μ · o(Q, D); None where μ = 0
-    similarity: Float32 | None  # [Q, D] v(D) · v(Q); None unless the prior is that of `vectors`
+    products: Float32 | None  # [Q, P] v_i(D) · v(Q) of all vectors; None but for prior `vectors`
+    similarity: Float32 | None  # [Q, D] v(D) · v(Q), the largest of a document's `products`
 
     @classmethod
     def after_first_step(
@@ -414,10 +415,13 @@ class Ranker:
         weight = config.lexical_weight
         lexical = weight * lexical_scores(constraint, queries) if weight else None
         log_probs = term_log_probs(backbone, constraint, hidden)
-        similarity = None
+        products, similarity = None, None
         if config.prior == "vectors":
-            similarity = hidden.float().cpu().numpy() @ constraint.document_vectors.T
-        return cls(constraint, config, backbone.output_size, log_probs, lexical, similarity)
+            vectors = constraint.document_vectors
+            products = hidden.float().cpu().numpy() @ vectors.values.T
+            similarity = vectors.largest(products)
+        outputs = backbone.output_size
+        return cls(constraint, config, outputs, log_probs, lexical, products, similarity)
 
     def prior(self) -> SetPrior:
         """The set prior; lexical part and prior have the same proportion in it as in the score."""
@@ -437,6 +441,14 @@ class Ranker:
         best = prior.best_inside(self.config.fill, pool)
         return [fill(hits, *one) for hits, one in zip(found, best, strict=True)]
 
+    def without_beam(self, pool: Ragged | None, k: int) -> list[list[Found]]:
+        """The best k documents of each query, or of its pool, where log p(D | Q) does not count: the
+        order is that of the prior, and the likeliest order of the terms is the reason."""
+        if not self.constraint.documents:
+            return [[] for _ in self.log_probs]
+        best = self.prior().best_inside(k, pool)
+        return self.ranked([fill([], *one) for one in best], k)
+
     def ranked(self, found: Sequence[list[Found]], k: int) -> list[list[Found]]:
         """The best k documents of each query in the order of the score, with their reasons."""
         if self.config.reranks:
@@ -449,6 +461,13 @@ class Ranker:
                 for hits, log_probs, *more in parts
             ]
         return [
-            [with_reason(hit, log_probs, self.constraint) for hit in hits[:k]]
-            for hits, log_probs in zip(found, self.log_probs, strict=True)
+            [with_reason(self._with_passage(hit, q), own, self.constraint) for hit in hits[:k]]
+            for q, (hits, own) in enumerate(zip(found, self.log_probs, strict=True))
         ]
+
+    def _with_passage(self, one: Found, query: int) -> Found:
+        """The document with the number of the passage that is nearest to a query of the batch."""
+        if self.products is None:
+            return one
+        vectors = self.constraint.document_vectors
+        return replace(one, passage=vectors.best_passage(self.products[query], one.document))

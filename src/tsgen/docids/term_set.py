@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from tsgen.arrays import Offsets, Strings, load_array, offsets_of, save_array, smallest_offsets
 from tsgen.records import TermSet
 from tsgen.settings import WordsConfig
+from tsgen.terms.passages import PassageVectors
 from tsgen.terms.words import Lookup, Splitter
 
 ARRAYS = ("doc_offsets", "doc_terms", "post_offsets", "post_docs")
 WEIGHTS = "doc_weights"
-VECTORS = "doc_vectors"
-OPTIONAL = (WEIGHTS, VECTORS)
+VECTORS, VECTOR_OFFSETS = "doc_vectors", "vector_offsets"
 WORDS = "words.json"
 
 
@@ -43,7 +43,7 @@ class TermSets:
         doc_weights: NDArray[np.float16] | None = None,
         words: WordsConfig | None = None,
         look_up: Callable[[], Lookup] | None = None,
-        doc_vectors: NDArray[np.float16] | None = None,
+        doc_vectors: PassageVectors | None = None,
     ) -> None:
         """Wrap the arrays; `build` makes them.
 
@@ -58,7 +58,7 @@ class TermSets:
         self.post_offsets = post_offsets  # [V + 1]
         self.post_docs = post_docs  # [E]
         self.doc_weights = doc_weights  # [E]
-        self.doc_vectors = doc_vectors  # [D, d], where the generator reads documents into vectors
+        self.doc_vectors = doc_vectors  # where the generator reads documents into vectors
         self.words = words or WordsConfig()
         self._look_up = look_up or (lambda: Lookup(Splitter(self.words), self.vocabulary))
 
@@ -150,14 +150,21 @@ class TermSets:
         """The bytes of every part in memory when all of it is read."""
         sizes = {name: int(getattr(self, name).nbytes) for name in ARRAYS}
         sizes |= {"vocabulary": self.vocabulary.nbytes, "document_ids": self.documents.nbytes}
-        kept = {name: getattr(self, name) for name in OPTIONAL}
-        return sizes | {name: int(a.nbytes) for name, a in kept.items() if a is not None}
+        return sizes | {name: int(array.nbytes) for name, array in self._optional().items()}
 
-    def with_vectors(self, doc_vectors: NDArray[np.floating]) -> Self:
-        """The same sets with the documents' vectors [D, d], kept in half precision."""
+    def with_vectors(self, doc_vectors: PassageVectors) -> Self:
+        """The same sets with the documents' vectors, kept in half precision."""
         other = copy(self)
         other.doc_vectors = doc_vectors.astype(np.float16)
         return other
+
+    def _optional(self) -> dict[str, NDArray[Any]]:
+        """The arrays that not all sets have, by name."""
+        found = {} if self.doc_weights is None else {WEIGHTS: self.doc_weights}
+        if self.doc_vectors is None:
+            return found
+        vectors = self.doc_vectors
+        return found | {VECTORS: vectors.values, VECTOR_OFFSETS: vectors.offsets}
 
     def save(self, folder: Path) -> None:
         """Write the arrays into an existing folder."""
@@ -165,17 +172,19 @@ class TermSets:
             save_array(folder, name, getattr(self, name))
         self.vocabulary.save(folder, "vocabulary")
         self.documents.save(folder, "documents")
-        for name in OPTIONAL:
-            if getattr(self, name) is not None:
-                save_array(folder, name, getattr(self, name))
+        for name, array in self._optional().items():
+            save_array(folder, name, array)
         (folder / WORDS).write_bytes(orjson.dumps(self.words.model_dump(mode="json")))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Map the arrays into memory; pages are read when they are needed."""
         arrays: dict[str, Any] = {name: load_array(folder, name) for name in ARRAYS}
-        there = [name for name in OPTIONAL if (folder / f"{name}.npy").exists()]
-        arrays |= {name: load_array(folder, name) for name in there}
+        if (folder / f"{WEIGHTS}.npy").exists():
+            arrays[WEIGHTS] = load_array(folder, WEIGHTS)
+        if (folder / f"{VECTORS}.npy").exists():
+            parts = load_array(folder, VECTOR_OFFSETS), load_array(folder, VECTORS)
+            arrays[VECTORS] = PassageVectors(*parts)
         strings = Strings.load(folder, "documents"), Strings.load(folder, "vocabulary")
         words = WordsConfig.from_mapping(orjson.loads((folder / WORDS).read_bytes()))
         return cls(*strings, **arrays, words=words)
@@ -207,12 +216,12 @@ Int32 = NDArray[np.int32]
 @dataclass(frozen=True, slots=True)
 class AddedTermSet:
     """A document that is not in the base: its id, T(D) as `Merger.numbers` gives it, the weights of
-    its terms, and its vector [d], where the base has vectors."""
+    its terms, and its vectors [p, d], where the base has vectors."""
 
     id: str
     terms: Int32
     weights: NDArray[np.float32]
-    vector: NDArray[np.float16] | None = None
+    vectors: NDArray[np.float16] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +270,8 @@ class Merger:
             weights = np.concatenate([base.doc_weights[entries], *added])
         vectors = None
         if base.doc_vectors is not None:
-            own = [row.vector for row in rows if row.vector is not None]
-            vectors = np.concatenate([base.doc_vectors[kept], *(one[None] for one in own)])
+            own = [row.vectors for row in rows if row.vectors is not None]
+            vectors = base.doc_vectors.take(kept).followed_by(own)
         used, vocabulary = self._used(terms)
         number = np.zeros(len(base.vocabulary) + len(self._new), np.int32)
         number[used] = np.arange(len(used), dtype=np.int32)

@@ -136,14 +136,18 @@ class Backbone(nn.Module, ABC):
         texts: Sequence[str],  # noqa: ARG002
         watch: Callable[[int], None] = lambda _: None,  # noqa: ARG002
     ) -> NDArray[np.float32] | None:
-        """Vectors [D, d] of documents, for a model that keeps one of each; None for all others,
-        which know documents by their terms alone.
+        """Vectors [D, d] of documents or passages, for a model that keeps such; None for all
+        others, which know documents by their terms alone.
 
         Args:
             texts: The documents' contents.
             watch: Called with the number of documents read so far.
         """
         return None
+
+    def longer_than_window(self, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether `document_vectors` leaves out the end of each of these texts [T]."""
+        return np.zeros(len(texts), np.bool_)
 
     def learned(
         self,
@@ -157,7 +161,8 @@ class Backbone(nn.Module, ABC):
         Args:
             sets: T(D) of every document, by number.
             shares: Beside the terms of `sets`: each document's weights with sum 1.
-            documents: [D, d] what `document_vectors` made of the documents.
+            documents: [D, d] what `document_vectors` made of the documents; of a long one the
+                mean of what it made of its passages.
         """
         return self
 

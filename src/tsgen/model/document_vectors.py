@@ -1,9 +1,11 @@
-"""The stage that reads every document into a vector, and the generator that learns from them.
+"""The stages that read every document into vectors, and the generator that learns from them.
 
-The vectors depend on the documents, the encoder and its window alone, so engines share them.
+The vectors depend on the documents, the encoder and its window alone, so engines share them. The
+beginnings of documents, as far as the window reaches, are a stage of their own, which the dense
+system has in common with the engines; the passages of longer documents are another.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,10 @@ from tsgen.model.generator import Generator
 from tsgen.progress import show
 from tsgen.records import Document
 from tsgen.settings import ModelConfig
+from tsgen.terms.passages import MOST, OVERLAP, WORDS, PassageVectors, passage_texts
 
-KIND, VECTORS = "vectors", "vectors"
+BEGINNINGS, PASSAGES = "vectors", "passages"  # the kinds of the stages
+VECTORS, COUNTS = "vectors", "counts"  # the arrays
 PIECE = 1024  # documents a file: what a killed run loses at the most
 
 
@@ -32,43 +36,119 @@ class VectorsConfig(StageConfig):
     """The encoder that reads documents."""
 
     document_tokens: int
-    """The tokens of each document that are read."""
+    """The tokens of each document, or of each of its passages, that are read."""
+
+
+class PassagesConfig(VectorsConfig):
+    """What the vectors of passages depend on beside the documents."""
+
+    words: int = WORDS
+    """The words of a passage."""
+
+    overlap: int = OVERLAP
+    """The words that a passage shares with the next one, in a text without paragraphs."""
+
+    most: int = MOST
+    """The vectors of one document, at most."""
+
+
+Arrays = dict[str, NDArray[Any]]
+Watch = Callable[[int], None]
 
 
 def read_vectors(
     data: DataSet, config: ModelConfig, backbone: Backbone, cache: Path
 ) -> NDArray[np.float32]:
-    """The vectors [D, d] that a backbone makes of all documents; they stay in `cache`."""
+    """The vectors [D, d] of the beginnings of all documents; they stay in `cache`."""
     settings = VectorsConfig(encoder=config.encoder, document_tokens=config.document_tokens)
-    inputs = {"documents": data.fingerprint} | backbone_version(config)
-    key = stage_key(KIND, settings.model_dump(mode="json"), inputs, 0)
-    folder = cache / f"{KIND}-{key[:12]}"
+
+    def read(piece: Sequence[Document], watch: Watch) -> Arrays:
+        found = backbone.document_vectors([one.contents for one in piece], watch)
+        return {VECTORS: np.asarray(found, np.float16)}
+
+    folder = _read_in_pieces(data, BEGINNINGS, settings, backbone_version(config), read, cache)
+    return load_array(folder, VECTORS).astype(np.float32)
+
+
+def read_passages(
+    data: DataSet, config: ModelConfig, backbone: Backbone, cache: Path
+) -> PassageVectors:
+    """The vectors of all documents, several for a long one; they stay in `cache`."""
+    settings = PassagesConfig(encoder=config.encoder, document_tokens=config.document_tokens)
+    beginnings = read_vectors(data, config, backbone, cache)
+
+    def read(piece: Sequence[Document], watch: Watch) -> Arrays:
+        counts, more = _read_long(piece, backbone, watch)
+        return {COUNTS: counts, VECTORS: more.astype(np.float16)}
+
+    folder = _read_in_pieces(data, PASSAGES, settings, backbone_version(config), read, cache)
+    more = load_array(folder, VECTORS).astype(np.float32)
+    return PassageVectors.joined(beginnings, load_array(folder, COUNTS), more)
+
+
+def read_documents(documents: Sequence[Document], backbone: Backbone) -> PassageVectors | None:
+    """The vectors of documents that are not in a data set; None if the model keeps no vectors."""
+    beginnings = backbone.document_vectors([one.contents for one in documents])
+    if beginnings is None:
+        return None
+    return PassageVectors.joined(beginnings, *_read_long(documents, backbone))
+
+
+def _read_long(
+    documents: Sequence[Document], backbone: Backbone, watch: Watch = lambda _: None
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """How many passages each document [D] has after its beginning, and the vectors [P, d] of all;
+    none for a document that fits the window."""
+    longer = backbone.longer_than_window([one.contents for one in documents]).tolist()
+    texts = [
+        passage_texts(one) if long else [] for one, long in zip(documents, longer, strict=True)
+    ]
+    counts = np.array([len(own) for own in texts], np.int64)
+    parts = [text for own in texts for text in own]
+    found = backbone.document_vectors(
+        parts, lambda done: watch(done * len(documents) // len(parts))
+    )
+    assert found is not None
+    return counts, found
+
+
+def _read_in_pieces(
+    data: DataSet,
+    kind: str,
+    settings: VectorsConfig,
+    version: dict[str, str],
+    read: Callable[[Sequence[Document], Watch], Arrays],
+    cache: Path,
+) -> Path:
+    """The folder of a stage that reads all documents, a piece at a time, into arrays."""
+    inputs = {"documents": data.fingerprint} | version
+    key = stage_key(kind, settings.model_dump(mode="json"), inputs, 0)
+    folder = cache / f"{kind}-{key[:12]}"
 
     def work(partial: Path) -> None:
         size = sum(1 for _ in data.documents())
+        what = "reading documents" if kind == BEGINNINGS else "reading long documents"
 
-        def read(piece: Sequence[Document], first: int) -> dict[str, NDArray[Any]]:
-            def watch(done: int) -> None:
-                show("reading documents", first + done, size)
+        def watched(piece: Sequence[Document], first: int) -> Arrays:
+            show(what, first, size)
+            return read(piece, lambda done: show(what, first + done, size))
 
-            found = backbone.document_vectors([one.contents for one in piece], watch)
-            return {VECTORS: np.asarray(found, np.float16)}
+        pieces = list(in_pieces(data.documents(), watched, partial, PIECE, kind, ARRAYS))
+        for name in pieces[0]:
+            save_array(partial, name, np.concatenate([piece[name] for piece in pieces]))
+        remove_pieces(partial, kind)
 
-        pieces = in_pieces(data.documents(), read, partial, PIECE, VECTORS, ARRAYS)
-        save_array(partial, VECTORS, np.concatenate([piece[VECTORS] for piece in pieces]))
-        remove_pieces(partial, VECTORS)
-
-    stage(folder, work, kind=KIND, config=settings, inputs=inputs, keep_pieces=True)
-    return load_array(folder, VECTORS).astype(np.float32)
+    stage(folder, work, kind=kind, config=settings, inputs=inputs, keep_pieces=True)
+    return folder
 
 
 def learned_generator(
     data: DataSet, config: ModelConfig, sets: TermSets, seed: int, cache: Path
 ) -> Generator:
-    """A generator before any training with queries. A model that keeps a vector of each document
+    """A generator before any training with queries. A model that keeps vectors of documents
     reads the documents and learns their terms from the vectors; its sets hold the vectors."""
     generator = Generator.new(config, sets, seed)
     if generator.backbone.document_vectors([]) is None:
         return generator
-    vectors = read_vectors(data, config, generator.backbone, cache)
+    vectors = read_passages(data, config, generator.backbone, cache)
     return Generator.of(generator.backbone, sets.with_vectors(vectors)).learned()

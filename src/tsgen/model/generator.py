@@ -59,7 +59,7 @@ class Generator:
         vectors, constraint = self.sets.doc_vectors, self.constraint
         if vectors is None:
             return self
-        backbone = self.backbone.learned(constraint.term_sets, constraint.shares, vectors)
+        backbone = self.backbone.learned(constraint.term_sets, constraint.shares, vectors.means())
         return replace(self, backbone=backbone)
 
     @property

@@ -22,6 +22,9 @@ document is one output of the model. Its score is r(D) · v(Q), and the score of
 D, words and symbol, is v(D) · v(Q) up to a constant of the query. So the engine keeps v(D) with
 T(D), and a document that is added later is known at once, even where its terms have no vectors.
 
+A document that is longer than the encoder's window has several vectors, one for each passage (see
+`terms.passages`). Its terms are learned from their mean, its score is that of the nearest one.
+
 `tsgen fit` goes on from there: the encoder learns to read queries by the loss `documents`, while
 documents stay where they are and are read by the encoder as it came.
 """
@@ -50,7 +53,7 @@ from tsgen.model.backbone import BACKBONES, Architecture, Backbone, OutputSymbol
 from tsgen.model.vocabulary import shared
 from tsgen.settings import TERM_VECTORS, ModelConfig
 from tsgen.terms.encoder import load_encoder
-from tsgen.terms.sentence_vectors import mean_state, sentence_vectors
+from tsgen.terms.sentence_vectors import longer_than, mean_state, sentence_vectors
 
 CONFIG_FILE, WEIGHTS_FILE = "term-vectors.json", "term-vectors.safetensors"
 RIDGE = 1.0  # smaller values give rare terms, which say little of other documents, large vectors
@@ -161,10 +164,14 @@ class TermVectors(Backbone):
     def document_vectors(
         self, texts: Sequence[str], watch: Callable[[int], None] = lambda _: None
     ) -> Float32:
-        """Read documents into their vectors v(D) [D, d]."""
+        """Read the beginnings of documents, up to the window, into their vectors [D, d]."""
         window = self.config.document_tokens
         encoder = self._original if self.tuned else self.encoder
         return sentence_vectors(encoder, self._document_tokenizer, texts, window, watch)
+
+    def longer_than_window(self, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each text [T] has more than `model.document_tokens` tokens."""
+        return longer_than(self._document_tokenizer, texts, self.config.document_tokens)
 
     @cached_property
     def _original(self) -> Any:

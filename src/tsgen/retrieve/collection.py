@@ -22,6 +22,7 @@ from tsgen.errors import ArtifactError, DataError, named
 from tsgen.records import Document
 from tsgen.retrieve.storage import Base, Bases, Store, as_json
 from tsgen.settings import TermsConfig
+from tsgen.terms.passages import PassageVectors
 from tsgen.terms.selection import combinations_by_rank, rank
 from tsgen.terms.weights import RESERVED, Weights, reserved_term, weigh_documents
 from tsgen.terms.words import Splitter
@@ -37,12 +38,12 @@ from tsgen.terms.words import Splitter
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A document with all its terms, heaviest first, as they are spelled among the documents that
-    came with it, and its vector [d], if the generator keeps one of each document."""
+    came with it, and the vectors [p, d] of its passages, if the generator keeps vectors."""
 
     document: Document
     terms: tuple[str, ...]
     weights: tuple[float, ...]
-    vector: NDArray[np.float16] | None
+    vectors: NDArray[np.float16] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,31 +55,33 @@ class Choice:
     set_hash: int
 
 
-ReadVectors = Callable[[Sequence[str]], NDArray[np.float32] | None]
-"""The contents of documents → their vectors [D, d], or None for a generator that keeps none."""
+ReadVectors = Callable[[Sequence[Document]], PassageVectors | None]
+"""Documents → their vectors, or None for a generator that keeps none."""
 
 
 class Terms:
-    """What gives a document its terms and its vector: weights, N, how a text becomes words, and how
-    the generator reads documents."""
+    """What gives a document its terms and its vectors: weights, N, how a text becomes words, and
+    how the generator reads documents."""
 
     def __init__(self, weights: Weights, n: int, splitter: Splitter, read: ReadVectors) -> None:
         self._weights, self._n, self._splitter, self._read = weights, n, splitter, read
 
     def weigh(self, documents: Sequence[Document]) -> list[Candidate]:
-        """Weigh documents: all terms of each, heaviest first, and its vector."""
+        """Weigh documents: all terms of each, heaviest first, and its vectors."""
         found = rank(weigh_documents(documents, self._weights), self._splitter.key)
         ends = found.offsets.tolist()
-        vectors = self._read([document.contents for document in documents])
-        own = [None] * len(documents) if vectors is None else vectors.astype(np.float16)
+        read = self._read(documents)
+        vectors = None if read is None else read.astype(np.float16)
         return [
             Candidate(
                 document,
                 tuple(found.spellings[term] for term in found.terms[start:end]),
                 tuple(found.weights[start:end].tolist()),
-                vector,
+                None if vectors is None else vectors.row(number),
             )
-            for document, start, end, vector in zip(documents, ends, ends[1:], own, strict=False)
+            for number, (document, start, end) in enumerate(
+                zip(documents, ends, ends[1:], strict=False)
+            )
         ]
 
     def key(self, term: str) -> str:
@@ -261,7 +264,7 @@ class _Change:
             self.take_away(document.id)
         spelled = [self._spelled(term) for term in choice.terms]
         hashes = choice.set_hash, words
-        self.store.insert(one.document, spelled, choice.weights, one.vector, *hashes)
+        self.store.insert(one.document, spelled, choice.weights, one.vectors, *hashes)
         for document in others:
             self.place(terms.weigh([document])[0], stay | {one.document.id})
 

@@ -19,14 +19,13 @@ from threading import Lock
 from types import TracebackType
 from typing import Self, overload
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from tsgen.artifact import MANIFEST, open_artifact
 from tsgen.corpus.in_memory import Documents, documents_of
 from tsgen.docids.assign import KEPT
 from tsgen.errors import ArtifactError, UnknownDocumentError, named
+from tsgen.model.document_vectors import read_documents
 from tsgen.model.generator import Generator
 from tsgen.progress import show
 from tsgen.records import Document, Hit
@@ -35,6 +34,7 @@ from tsgen.retrieve.confidence import DEPTH, Calibration, sure_enough
 from tsgen.retrieve.snapshot import MODEL, NumberedDocuments, Reader, Snapshot, compact
 from tsgen.retrieve.storage import Bases, write_base
 from tsgen.settings import EngineConfig
+from tsgen.terms.passages import PassageVectors
 
 KIND = "tsgen"
 SETTINGS = "settings.json"
@@ -125,7 +125,17 @@ class Engine:
         return answers[0] if isinstance(queries, str) else answers
 
     def correct_query(self, query: str) -> str:
-        """The query as the model is given it, its misspelt words corrected if `search.correct`."""
+        """The query as it is searched for, which differs from what was typed if words of it are
+        misspelt and the setting `search.correct` is on.
+
+        A word is misspelt if it is in no dictionary (the documents' words, the encoder's
+        vocabulary, an English word list, nor an inflection of a word in one of these) and one edit
+        makes it a word of the documents. Contractions, words of fewer than four letters and tokens
+        with digits, dots, underscores or inner capitals stay as they are.
+
+        Examples:
+            >>> engine.correct_query("how long does rye braed keep?")
+        """
         return self.snapshot.correct_query(query)
 
     def document(self, document_id: str) -> Document:
@@ -258,9 +268,9 @@ class Engine:
                 self._snapshot = found
             return found, self._calibration
 
-    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """The vectors [D, d] of documents, if the generator keeps one of each."""
-        return self.generator.backbone.document_vectors(texts)
+    def _vectors(self, documents: Sequence[Document]) -> PassageVectors | None:
+        """The vectors of documents, if the generator keeps such."""
+        return read_documents(documents, self.generator.backbone)
 
     def _new_ids(self) -> Iterator[str]:
         """Numbers that are no document's id, from the number of documents on."""

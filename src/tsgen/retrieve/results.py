@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tsgen.records import Document, Hit
+from tsgen.terms.passages import Span, passages
 from tsgen.terms.words import Splitter
 
 # What to show of a hit: the stretch of its text with most of the query's words, marked.
@@ -54,6 +55,22 @@ def snippet(text: str, keys: Set[str], splitter: Splitter, width: int = 160) -> 
     return mark(before + text[start:end] + after, keys, splitter)
 
 
+def nearest_passage(hit: Hit, document: Document) -> Span | None:
+    """Where in a document's text the passage is that brought it up; None for a document that is
+    read as a whole, or was replaced by a shorter one since the search."""
+    if hit.passage is None:
+        return None
+    found = passages(document.text)
+    return found[hit.passage] if hit.passage < len(found) else None
+
+
+def hit_snippet(hit: Hit, document: Document, keys: Set[str], splitter: Splitter) -> Marked:
+    """The snippet of a hit: of a long document, from the passage that is nearest to the query."""
+    place = nearest_passage(hit, document)
+    text = document.text if place is None else document.text[place.start : place.end]
+    return snippet(text, keys, splitter)
+
+
 def hits_json(
     query: str,
     read_as: str,
@@ -62,13 +79,16 @@ def hits_json(
     explain: bool = True,
 ) -> dict[str, Any]:
     """A query, how it was read where that differs, and its hits with titles and snippets of their
-    documents; `explain` adds reasons."""
+    documents, of long documents with the place of the nearest passage; `explain` adds reasons."""
     keys = query_keys(read_as, splitter)
     rows = []
     for hit, document in answers:
         row: dict[str, Any] = {"document": hit.document_id, "score": hit.score}
         row |= {"confidence": hit.confidence} if hit.confidence is not None else {}
-        row |= {"title": document.title, "snippet": snippet(document.text, keys, splitter).text}
+        shown = hit_snippet(hit, document, keys, splitter).text
+        row |= {"title": document.title, "snippet": shown}
+        place = nearest_passage(hit, document)
+        row |= {"passage": place._asdict()} if place is not None else {}
         row |= {"metadata": document.metadata} if document.metadata else {}
         rows.append(row | ({"reason": hit.reason} if explain else {}))
     read = {"read_as": read_as} if read_as != query else {}

@@ -197,8 +197,9 @@ class Snapshot:
         return [as_hits(one, sets.documents, sets.vocabulary) for one in found]
 
     def correct_query(self, query: str) -> str:
-        """The query as the model is given it: with `search.correct`, misspelt words corrected; a
-        word that its tokenizer has whole is not misspelt."""
+        """The query as the model is given it: with `search.correct`, its misspelt words are
+        replaced by words of the documents. What the model's tokenizer has as a whole word is not
+        misspelt, nor is what `Lexicon.correct` leaves as it is."""
         if not self.config.search.correct:
             return query
         known = whole_words(self.generator.backbone.tokenizer)
@@ -321,7 +322,9 @@ class _Changing:
         return Snapshot(self.generator, self._config, documents, state, last)
 
     def _row(self, one: Added) -> AddedTermSet:
-        return AddedTermSet(one.id, self._merger.numbers(one.terms), one.weights, one.vector)
+        known, own = self._base.sets.doc_vectors, one.vectors
+        vectors = None if known is None or own is None else own.reshape(-1, known.values.shape[1])
+        return AddedTermSet(one.id, self._merger.numbers(one.terms), one.weights, vectors)
 
     def _merge(self, kept: NDArray[np.int64]) -> None:
         merged = self._merger.merge(kept, [row for _, row in self._rows.values()])

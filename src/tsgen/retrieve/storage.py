@@ -179,7 +179,7 @@ CREATE TABLE documents (
     id TEXT NOT NULL,
     terms TEXT NOT NULL,         -- T(D) as JSON, heaviest first
     weights BLOB NOT NULL,       -- of the terms, float32
-    vector BLOB,                 -- float16, or NULL where the generator keeps no vectors
+    vectors BLOB,                -- [p, d] float16, or NULL where the generator keeps none
     set_hash INTEGER NOT NULL,   -- of T(D)
     words_hash INTEGER NOT NULL, -- of all words
     metadata TEXT,               -- JSON, or NULL for none
@@ -211,7 +211,7 @@ class Added:
     id: str
     terms: tuple[str, ...]
     weights: NDArray[np.float32]
-    vector: NDArray[np.float16] | None
+    vectors: NDArray[np.float16] | None  # [p · d] of its p passages, one after the other
     metadata: str | None  # JSON
 
 
@@ -263,7 +263,7 @@ class Store(Database):
     def added(self, after: int) -> list[Added]:
         """The documents that are there and were added after a sequence number, in order."""
         rows = self.run(
-            "SELECT sequence, id, terms, weights, vector, metadata FROM documents "
+            "SELECT sequence, id, terms, weights, vectors, metadata FROM documents "
             "WHERE sequence > ? AND gone IS NULL ORDER BY sequence",
             after,
         )
@@ -309,16 +309,16 @@ class Store(Database):
         document: Document,
         terms: Sequence[str],
         weights: Sequence[float],
-        vector: NDArray[np.float16] | None,
+        vectors: NDArray[np.float16] | None,
         set_hash: int,
         words_hash: int,
     ) -> int:
         """Add a document; returns its sequence number."""
         metadata = as_json(document.metadata, document.id).decode() if document.metadata else None
-        own = None if vector is None else vector.astype("<f2").tobytes()
+        own = None if vectors is None else vectors.astype("<f2").tobytes()
         row = (document.id, orjson.dumps(terms).decode(), np.array(weights, "<f4").tobytes(), own)
         self.run(
-            "INSERT INTO documents (id, terms, weights, vector, set_hash, words_hash, metadata) "
+            "INSERT INTO documents (id, terms, weights, vectors, set_hash, words_hash, metadata) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             *(*row, set_hash, words_hash, metadata),
         )
@@ -398,9 +398,9 @@ _RULES = {
 
 
 def _added(
-    sequence: int, id: str, terms: str, weights: bytes, vector: bytes | None, metadata: str | None
+    sequence: int, id: str, terms: str, weights: bytes, vectors: bytes | None, metadata: str | None
 ) -> Added:
-    own = None if vector is None else np.frombuffer(vector, "<f2")
+    own = None if vectors is None else np.frombuffer(vectors, "<f2")
     spelled = tuple(orjson.loads(terms))
     return Added(sequence, id, spelled, np.frombuffer(weights, "<f4"), own, metadata)
 

@@ -108,6 +108,13 @@ class ShownReason(BaseModel):
     valid_documents: list[int]
 
 
+class ShownPassage(BaseModel):
+    """Where in a document's text a passage begins and ends, in characters."""
+
+    start: int
+    end: int
+
+
 class ShownHit(BaseModel):
     """One answer to a query."""
 
@@ -118,6 +125,9 @@ class ShownHit(BaseModel):
     )
     title: str
     snippet: str
+    passage: ShownPassage | None = Field(
+        None, description="Of a long document: the passage nearest to the query."
+    )
     reason: ShownReason | None = Field(None, description="With `explain`.")
 
 

@@ -62,3 +62,13 @@ def sentence_vectors(
         ).to(device)
         vectors[rows] = mean_state(encoder, inputs).float().cpu().numpy()
     return vectors
+
+
+def longer_than(tokenizer: Any, texts: Sequence[str], window: int) -> NDArray[np.bool_]:
+    """Whether each text [T] has more tokens than a window."""
+    longer = np.zeros(len(texts), np.bool_)
+    for start in range(0, len(texts), BATCH):
+        some = list(texts[start : start + BATCH])
+        rows = tokenizer(some, truncation=True, max_length=window + 1)["input_ids"]
+        longer[start : start + len(rows)] = [len(row) > window for row in rows]
+    return longer

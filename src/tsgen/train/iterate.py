@@ -22,7 +22,7 @@ from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.decode.favourite import best_permutations
 from tsgen.docids.term_set import TermSets
 from tsgen.model.backbone import backbone_version
-from tsgen.model.document_vectors import learned_generator, read_vectors
+from tsgen.model.document_vectors import learned_generator, read_passages
 from tsgen.model.generator import Generator
 from tsgen.progress import show
 from tsgen.queries.pairs import Pair
@@ -63,7 +63,7 @@ def trained_generator(
     generator = Generator.load(iteration / MODEL, sets, config)
     if generator.backbone.document_vectors([]) is None:
         return generator
-    vectors = read_vectors(data, config, generator.backbone, cache)
+    vectors = read_passages(data, config, generator.backbone, cache)
     return Generator.of(generator.backbone, sets.with_vectors(vectors))
 
 

@@ -355,7 +355,9 @@ def _check(config: TrainConfig, one_token_a_term: bool) -> None:
 #
 # where D' are all documents but others that answer the same query. The documents' vectors stay as
 # they are: the model learns to read queries, and what the query's own words say already, it need
-# not learn.
+# not learn. Of a long document v(D) · v(Q) is that of its nearest passage, as in a search, and only
+# this one has a gradient: a query asks about one place of a document, and the mean of all passages
+# would pull the query's vector away from that place.
 
 
 class DocumentObjective:
@@ -374,7 +376,9 @@ class DocumentObjective:
         """
         self._backbone, self._constraint = generator.backbone, generator.constraint
         self._config, self._documents = config, documents
-        self._vectors = torch.from_numpy(generator.constraint.document_vectors)
+        vectors = generator.constraint.document_vectors
+        self._vectors, counts = torch.from_numpy(vectors.values), np.diff(vectors.offsets)
+        self._owner = torch.from_numpy(np.repeat(np.arange(len(counts)), counts))  # [P]
         self._answers: dict[str, set[int]] = defaultdict(set)
         for query, document in zip(queries, documents.tolist(), strict=True):
             self._answers[query].add(document)
@@ -389,7 +393,7 @@ class DocumentObjective:
     ) -> torch.Tensor:
         """The mean loss of the queries of the pairs `rows` [B]."""
         read = self._backbone.query_vectors(queries)  # [B, d]
-        scores = self._config.prior_weight * read @ self._vectors.to(read.device).T
+        scores = self._config.prior_weight * self._similarity(read)
         if self._config.lexical_weight:
             lexical = self._config.lexical_weight * lexical_scores(self._constraint, queries)
             scores = scores + torch.from_numpy(lexical).to(read.device)
@@ -399,3 +403,13 @@ class DocumentObjective:
             others[row, [one for one in self._answers[query] if one != document]] = True
         scores = scores.masked_fill(torch.from_numpy(others).to(read.device), -torch.inf)
         return functional.cross_entropy(scores, torch.from_numpy(right).to(read.device))
+
+    def _similarity(self, read: torch.Tensor) -> torch.Tensor:
+        """[B, D] the largest of v_i(D) · v(Q) for the queries' vectors [B, d], with gradients."""
+        products = read @ self._vectors.to(read.device).T  # [B, P]
+        documents = self._constraint.documents
+        if products.shape[1] == documents:
+            return products
+        owner = self._owner.to(read.device).expand_as(products)
+        none = products.new_full((len(products), documents), -torch.inf)
+        return none.scatter_reduce(1, owner, products, "amax")
