@@ -29,7 +29,7 @@ def lexicon() -> Lexicon:
     ("query", "read"),
     [
         ("is a lemurss a monke?", "is a lemurs a monkey?"),  # inserted, dropped
-        ("Brasil and bbaoons", "brazil and baboons"),  # replaced, transposed
+        ("Brazyl and bbaoons", "brazil and baboons"),  # replaced, transposed
         ("the monney", "the money"),
         ("monkey, money!", "monkey, money!"),  # as it stands
         ("cafe pricse", "cafe prices"),  # without its accent it is the same word

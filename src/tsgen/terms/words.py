@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import copy
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -171,14 +172,74 @@ class Lookup:
 
 # Spelling correction of queries by the words of the collection.
 #
-# A query word that no document has is replaced by a word that is one edit away from it; of several,
-# by the one that most documents have. An edit is a letter put in, left out or replaced, or two
-# letters transposed.
+# A query word that is in no dictionary is replaced by a word of the documents that is one edit away
+# from it; of several, by the one that most documents have. An edit is a letter put in, left out or
+# replaced, or two letters transposed. The dictionaries are the documents' words and those that the
+# caller knows, with their regular English inflections, and a list of 82,834 English words. What may
+# be code, a contraction or an acronym is never touched: see `correctable`.
 
 FILE = "lexicon.json"
 SHORTEST = 4  # letters of a word that is corrected: a shorter one is near to too many others
 ALL_WORDS = WordsConfig(stop_words="none", stem="none")
 LETTERS = 64  # the commonest of the collection: those that an edit puts in
+
+_LOWER = rf"[[\p{{L}}\p{{M}}]--[\p{{Lu}}\p{{Lt}}{_UNSPACED}]]"
+_PART = rf"[\p{{L}}--[{_UNSPACED}]]{_LOWER}*"  # what stands between hyphens
+_PROSE = regex.compile(
+    rf"""(?<!\S)["“„«(\[{{]*({_PART}(?:[-‐‑]{_PART})*)["”»)\]}}.,;:!?…]*(?!\S)""", regex.V1
+)
+_HYPHENED = regex.compile(_PART, regex.V1)
+
+PREFIXES = """re un pre non de dis mis over under sub super inter multi anti micro semi
+    pseudo post""".split()
+ENDINGS = {  # English endings, and what may stand in their place in the word without them
+    r"(?<!s)s": [""],
+    r"(?<=[sxz]|[cs]h)es": [""],
+    r"ies|ied|iers?|iest|ily|iness": ["y"],
+    r"ed|ing|ers?|est|able": ["", "e"],
+    r"(?<=[aeiou]([bdgklmnprtv]))\1(?:ed|ing|ers?|est|able)": [""],  # run, running
+    r"ly|ness|less": [""],
+    r"bly": ["ble"],
+    r"ically": ["ic"],
+}
+_ENDINGS = [(regex.compile(f"(?:{ending})$"), others) for ending, others in ENDINGS.items()]
+
+
+def correctable(query: str) -> Iterator[Word]:
+    """The words of a query that correction may change: of four letters or more, in tokens that are
+    made of small letters and hyphens but for a first capital and punctuation around them.
+
+    All others stand as they are: contractions (`isn't`), and what looks like code, a path or an
+    acronym (`os.path`, `max_len`, `utf8`, `-x`, `DataFrame`, `f(x)`).
+    """
+    for token in _PROSE.finditer(query):
+        for part in _HYPHENED.finditer(query, *token.span(1)):
+            word = normalise(part.group())
+            if len(word) >= SHORTEST:
+                yield Word(word, *part.span())
+
+
+@lru_cache(maxsize=1)
+def english_words() -> frozenset[str]:
+    """The commonest English words, from the list that the package symspellpy carries."""
+    listed = files("symspellpy") / "frequency_dictionary_en_82_765.txt"
+    lines = listed.read_text(encoding="utf-8-sig").splitlines()
+    return frozenset(line.split(" ", 1)[0] for line in lines)
+
+
+def base_forms(word: str) -> Iterator[str]:
+    """The words that a word may be a regular English inflection of, the word itself first:
+    `retraining` of `retrain`, `training`, `train`, among others."""
+    bare = (word[len(one) :] for one in PREFIXES if word.startswith(one))
+    for form in (word, *(rest for rest in bare if len(rest) >= SHORTEST)):
+        yield form
+        yield from _without_ending(form)
+
+
+def _without_ending(word: str) -> Iterator[str]:
+    for ending, others in _ENDINGS:
+        if (found := ending.search(word)) and found.start() >= SHORTEST - 1:
+            yield from (word[: found.start()] + other for other in others)
 
 
 class Lexicon:
@@ -188,21 +249,32 @@ class Lexicon:
         self._frequencies, self._more = frequencies, Counter[str]()
         letters = Counter(letter for word in frequencies for letter in word)
         self._letters = "".join(sorted(letter for letter, _ in letters.most_common(LETTERS)))
-        self._splitter = Splitter(ALL_WORDS)
 
     def __contains__(self, word: str) -> bool:
         return word in self._frequencies or word in self._more
 
     def correct(self, query: str, known: Container[str] = ()) -> str:
-        """Replace every word of the query that neither a document nor `known` has by the nearest
-        word that a document has, if there is one within one edit."""
+        """Replace the words of a query that are in no dictionary by the nearest word of the
+        documents, if there is one within one edit.
+
+        Args:
+            query: What someone typed.
+            known: Words that are right although no document has them.
+        """
         read, end = "", 0
-        for word in self._splitter.split(query):
-            near = self.nearest(word.text)
-            if near is not None and word.text not in known:
+        for word in correctable(query):
+            near = None if self._is_right(word.text, known) else self.nearest(word.text)
+            if near is not None:
                 read += query[end : word.start] + near
                 end = word.end
         return read + query[end:]
+
+    def _is_right(self, word: str, known: Container[str]) -> bool:
+        """Whether a word is in a dictionary. Those of inflections are the documents' words and
+        `known`: the English list has its inflections, and of its rare words many a typo is one."""
+        if any(form in self or form in known for form in base_forms(word)):
+            return True
+        return word in english_words()
 
     def nearest(self, word: str) -> str | None:
         """The correction of a word that no document has, or None. A stop word is a correction only
