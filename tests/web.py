@@ -4,11 +4,10 @@ import shutil
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-from collections.abc import Iterator
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 NO_BROWSER = (

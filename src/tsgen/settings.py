@@ -439,7 +439,12 @@ class ModelConfig(MiniConfig):
     or folder: an encoder-decoder, a BERT (BERT2BERT), a causal language model."""
 
     document_tokens: int = Field(256, ge=8)
-    """The tokens of a document that `term-vectors` reads into its vector."""
+    """The tokens of a document, or of each of its passages, that `term-vectors` reads into a
+    vector."""
+
+    passages: bool = True
+    """Whether `term-vectors` reads a document with more tokens than that passage by passage, or
+    its beginning alone."""
 
     @model_validator(mode="before")
     @classmethod
@@ -451,7 +456,7 @@ class ModelConfig(MiniConfig):
 
     def own_sizes(self) -> MiniConfig:
         """The settings of `mini-flat`."""
-        return MiniConfig(**self.model_dump(exclude={"backbone", "document_tokens"}))
+        return MiniConfig(**self.model_dump(exclude={"backbone", "document_tokens", "passages"}))
 
 
 COMPARED = 2
@@ -526,6 +531,12 @@ class DecodeConfig(StageConfig):
     def uses_prior(self) -> bool:
         """Whether the set prior has a part in the search itself."""
         return bool(self.pool or self.fill or self.look_ahead)
+
+    @property
+    def needs_no_beam(self) -> bool:
+        """Whether the set prior alone decides the order, since it has all that counts in it."""
+        decided = self.prior == "vectors" and self.fill and self.prior_weight
+        return bool(decided) and self.generated_weight == 0
 
     @property
     def reranks(self) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsgen.records import Document
-from tsgen.terms.words import Counting, Lexicon, edits
+from tsgen.terms.words import Counting, Lexicon, edits, normalise
 
 TEXTS = {
     "1": "The monkey family: lemurs, baboons and the monkeys of Brazil.",
@@ -57,6 +57,83 @@ def test_stop_words_only_if_there_is_no_other() -> None:
 def test_a_word_that_is_known_otherwise_stays(lexicon: Lexicon) -> None:
     assert lexicon.correct("monked", {"monked"}) == "monked"
     assert lexicon.correct("monked") == "monkey"
+
+
+@pytest.mark.parametrize("word", ["isn't", "can't", "don't", "isn’t", "can’t", "donʼt"])
+def test_contractions_are_right(word: str) -> None:
+    near = Lexicon({"int": 9, "isn": 9, "isnot": 9, "can": 9, "cant": 9, "done": 9, "dont": 9})
+    assert near.correct(f"it {word} work") == f"it {word} work"
+
+
+@pytest.mark.parametrize(
+    ("word", "near", "base"),
+    [
+        ("retraining", "pretraining", "train"),
+        ("zorgs", "zorgz", "zorg"),
+        ("glitching", "glitchings", "glitch"),
+        ("zimmed", "zimmer", "zim"),  # a doubled letter
+        ("blorking", "blarking", "blorke"),  # an e that the ending takes
+        ("florgies", "florgier", "florgy"),
+        ("zorchly", "zorthly", "zorch"),
+        ("preflorg", "preflora", "florg"),
+        ("unzorched", "inzorched", "zorch"),
+        ("zorbably", "zorbibly", "zorbable"),
+    ],
+)
+def test_inflections_of_right_words_are_right(word: str, near: str, base: str) -> None:
+    assert Lexicon({near: 9, base: 1}).correct(f"the {word} of it") == f"the {word} of it"
+    assert Lexicon({near: 9}).correct(f"the {word} of it", {base}) == f"the {word} of it"
+
+
+@pytest.mark.parametrize("word", ["preflorg", "unzorched", "zorgs"])
+def test_without_its_base_the_same_word_is_misspelt(word: str) -> None:
+    assert Lexicon({f"{word}x": 1}).correct(word) == f"{word}x"
+
+
+def test_english_words_are_right_although_no_document_has_them() -> None:
+    near = Lexicon({"sink": 9, "inert": 9, "new": 9, "now": 9, "warming": 9})
+    assert near.correct("kink, invert anew; harming") == "kink, invert anew; harming"
+
+
+CODES = """braed_x x_braed braed.py braed.py. /braed etc/braed 4braed braed2 BRAED brAed BraedX
+    braed() braed(x) --braed -braed @braed #braed $braed <braed> braed=1 a.braed std::braed braed's
+    'braed' https://braed 1,000braed ~braed braed* %braed""".split()
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_what_looks_like_code_stays(code: str) -> None:
+    lexicon = Lexicon({"bread": 9})
+    assert lexicon.correct(f"how {code} works") == f"how {code} works"
+
+
+def test_punctuation_around_a_word_and_hyphens_are_not_code() -> None:
+    lexicon = Lexicon({"bread": 9})
+    typed = 'Braed, (braed) “braed” "braed"? rye-braed: braed…'
+    read = 'bread, (bread) “bread” "bread"? rye-bread: bread…'
+    assert lexicon.correct(typed) == read
+
+
+def test_scripts_without_spaces_stay() -> None:
+    assert Lexicon({"全文検素": 9}).correct("全文検索 全文検索") == "全文検索 全文検索"
+
+
+WORDS = st.text("abcdeé", min_size=1, max_size=8).map(normalise)
+
+
+@given(st.dictionaries(WORDS, st.integers(1, 9), min_size=1), st.data())
+def test_a_word_of_a_document_is_never_changed(
+    frequencies: dict[str, int], data: st.DataObject
+) -> None:
+    query = data.draw(st.lists(st.sampled_from(sorted(frequencies)), min_size=1).map(" ".join))
+    assert Lexicon(frequencies).correct(query) == query
+
+
+@given(st.text(), st.dictionaries(WORDS, st.integers(1, 9)))
+def test_a_correction_keeps_the_tokens(query: str, frequencies: dict[str, int]) -> None:
+    read = Lexicon(frequencies).correct(query)
+    changed = [pair for pair in zip(query.split(), read.split(), strict=True) if len({*pair}) > 1]
+    assert all(part not in token for token, _ in changed for part in "'’_/\\0123456789")
+    assert Lexicon(frequencies).correct(read) == read
 
 
 def test_the_words_of_more_documents(lexicon: Lexicon) -> None:

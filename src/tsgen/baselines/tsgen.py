@@ -2,7 +2,8 @@
 
 `tsgen` is what `tsgen fit` makes: term sets, a generator trained on the data set, and
 permutation-invariant decoding. `tsgen-index` is what `tsgen index` makes: the same with a generator
-that learns the documents alone. Two controls show what the parts of its score are worth:
+that learns the documents alone, and `tsgen-fit` goes on from there with the training queries, as
+`tsgen fit` does with its default preset. Two controls show what the parts of its score are worth:
 `tsgen-generator` does without the query's own words, `tsgen-words` ranks by nothing else.
 `tsgen-mini` has the generator that was pre-trained on other documents.
 """
@@ -92,10 +93,25 @@ def _fit_mini(data: DataSet, config: TsgenMiniConfig, _seed: int, folder: Path) 
     make_index(data, index_config(config.tables()), tsgen_mini(), folder / ENGINE, folder.parent)
 
 
+class FittedConfig(IndexedConfig):
+    """What differs from the preset `vectors`, and how long is trained."""
+
+    minutes: float | None = None
+    """Train for so long; unset: for the epochs of the preset."""
+
+
+def _fit_learned(data: DataSet, config: FittedConfig, seed: int, folder: Path) -> None:
+    tables = config.tables()
+    tables["train"]["minutes"] = config.minutes
+    (folder / ENGINE).mkdir(exist_ok=True)
+    make_engine(data, engine_config(tables), seed, folder / ENGINE, folder.parent)
+
+
 def _load(folder: Path) -> Engine:
     return Engine.load(folder / ENGINE)
 
 
 SYSTEMS.register(System("tsgen-mini", TsgenMiniConfig, _fit_mini, _load, aside=True))
+SYSTEMS.register(System("tsgen-fit", FittedConfig, _fit_learned, _load, trains=True, aside=True))
 for _name, _weights in PARTS.items():
     SYSTEMS.register(_indexed(_name, _weights))

@@ -34,7 +34,7 @@ def fit(
         Path | None,
         typer.Option(metavar="FILE", help="TOML: [terms], [queries], [model], [train], [decode]."),
     ] = None,
-    preset: PresetOption = "cpu",
+    preset: PresetOption = "vectors",
     seed: Annotated[int, typer.Option(help="Equal seeds give equal engines.")] = 0,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Fail if TensorBoard's package is not there.")
@@ -292,10 +292,10 @@ def demo(
         Path, typer.Option(metavar="FOLDER", help="For the engine and run files.")
     ] = Path("runs/demo"),
     json: JsonOption = None,
-    preset: PresetOption = "demo",
+    preset: PresetOption = "vectors",
     seed: Annotated[int, typer.Option(help="For all that is trained.")] = 0,
 ) -> None:
-    """Search Python's own documentation: fit an engine on it, compare it with BM25, and ask.
+    """Search Python's own documentation: let an engine learn it, compare it with others, and ask.
 
     What was done before is not done again, and an interrupted command goes on from there.
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tsgen.retrieve.engine import Engine
     from tsgen.retrieve.explain import Explanation, Why
 
+PUNCTUATION = '"“„”«»()[]{}.,;:!?…'  # around a word
 SHOWN = 12  # terms of a permutation; --explain and --json have all
 
 
@@ -36,7 +37,7 @@ def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) ->
     keys = query_keys(read_as, splitter)
     lines: list[Any] = [Text(query, style="bold")]
     if read_as != query:
-        lines.append(Text(f"    read as: {read_as}", style="dim"))
+        lines.append(Text(f"    {correction_note(query, read_as)}", style="dim"))
     for rank, hit in enumerate(hits, 1):
         document = engine.document(hit.document_id)
         name = mark(document.title, keys, splitter) if document.title else Marked(document.id, ())
@@ -53,6 +54,14 @@ def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) ->
             if explain:
                 lines.append(_steps(hit, marked))
     return Group(*lines, *(() if hits else (Text("    no hits"),)))
+
+
+def correction_note(query: str, read_as: str) -> str:
+    """Say which words were searched for in place of those that were typed."""
+    pairs = zip(query.split(), read_as.split(), strict=True)
+    words = [[word.strip(PUNCTUATION) for word in pair] for pair in pairs if len(set(pair)) > 1]
+    typed, read = (", ".join(column) for column in zip(*words, strict=True))
+    return f"searched for “{read}” instead of “{typed}”"
 
 
 def permutation(marked: Sequence[Text]) -> Text:
@@ -179,7 +188,6 @@ def introduction(data: SourcedDataSet, preset: str) -> str:
     """What the demo is about to do, with which documents and questions."""
     from tsgen.corpus.stdlib import missing_names
     from tsgen.evaluate.demo import SPLIT, SYSTEMS
-    from tsgen.queries.negatives import PSEUDO
 
     lines = [
         f"Documents: {len(data.document_ids()):,} modules, classes, functions and methods of the "
@@ -190,9 +198,9 @@ def introduction(data: SourcedDataSet, preset: str) -> str:
         lines.append(
             f"Left out {len(missing)} answers unknown to this Python: {', '.join(missing)}"
         )
-    training = "train" in data.splits
-    learned = f"{len(data.judgments('train')):,} generated ones" if training else PSEUDO
-    lines.append(f"Fitting {', '.join(SYSTEMS)} with the preset {preset} on {learned}.")
+    lines.append(
+        f"Comparing {', '.join(SYSTEMS)}. Preset {preset}: tsgen learns the documents alone."
+    )
     return "\n".join(lines)
 
 

@@ -105,8 +105,7 @@ class Texts(Protocol):
 def as_hits(found: Sequence[Found], ids: Texts, units: Texts) -> list[Hit]:
     """Hits with ids and texts; `units` are the texts of the units by number (negative: no text)."""
     return [
-        Hit(ids[one.document], one.score, _reason(one, units), passage=one.passage)
-        for one in found
+        Hit(ids[one.document], one.score, _reason(one, units), passage=one.passage) for one in found
     ]
 
 

@@ -442,8 +442,8 @@ class Ranker:
         return [fill(hits, *one) for hits, one in zip(found, best, strict=True)]
 
     def without_beam(self, pool: Ragged | None, k: int) -> list[list[Found]]:
-        """The best k documents of each query, or of its pool, where log p(D | Q) does not count: the
-        order is that of the prior, and the likeliest order of the terms is the reason."""
+        """The best k documents of each query, or of its pool, where log p(D | Q) does not count:
+        the order is that of the prior, and the likeliest order of the terms is the reason."""
         if not self.constraint.documents:
             return [[] for _ in self.log_probs]
         best = self.prior().best_inside(k, pool)

@@ -50,8 +50,13 @@ def search(
     for start in range(0, len(queries), config.batch):
         together = queries[start : start + config.batch]
         depth = max(k, DEPTH) if config.reranks else k
-        beam = Beam(backbone, valid, scorer, together, depth, config, observer)
         own = None if pool is None else _own(valid, pool, start, len(together))
+        if observer is None and config.needs_no_beam:
+            _, _, hidden = backbone.encode(together)
+            ranker = Ranker.after_first_step(backbone, _term_sets(valid), hidden, together, config)
+            answers += ranker.without_beam(own, k)
+            continue
+        beam = Beam(backbone, valid, scorer, together, depth, config, observer)
         if look_ahead_of is not None:
             answers += beam.run(own, look_ahead_of(together))
         elif config.uses_prior or config.reranks:

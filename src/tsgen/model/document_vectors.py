@@ -51,6 +51,9 @@ class PassagesConfig(VectorsConfig):
     most: int = MOST
     """The vectors of one document, at most."""
 
+    passages: bool
+    """Whether documents have passages at all."""
+
 
 Arrays = dict[str, NDArray[Any]]
 Watch = Callable[[int], None]
@@ -74,7 +77,8 @@ def read_passages(
     data: DataSet, config: ModelConfig, backbone: Backbone, cache: Path
 ) -> PassageVectors:
     """The vectors of all documents, several for a long one; they stay in `cache`."""
-    settings = PassagesConfig(encoder=config.encoder, document_tokens=config.document_tokens)
+    read_by = {"encoder": config.encoder, "document_tokens": config.document_tokens}
+    settings = PassagesConfig(**read_by, passages=config.passages)
     beginnings = read_vectors(data, config, backbone, cache)
 
     def read(piece: Sequence[Document], watch: Watch) -> Arrays:

@@ -170,7 +170,10 @@ class TermVectors(Backbone):
         return sentence_vectors(encoder, self._document_tokenizer, texts, window, watch)
 
     def longer_than_window(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each text [T] has more than `model.document_tokens` tokens."""
+        """Whether each text [T] has more than `model.document_tokens` tokens; with
+        `model.passages` off, nothing is looked for after these."""
+        if not self.config.passages:
+            return super().longer_than_window(texts)
         return longer_than(self._document_tokenizer, texts, self.config.document_tokens)
 
     @cached_property

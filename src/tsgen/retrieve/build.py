@@ -124,7 +124,7 @@ def fit(
     queries: Mapping[str, str] | None = None,
     judgments: Grades | None = None,
     validation: Grades | None = None,
-    preset: str | None = "cpu",
+    preset: str | None = "vectors",
     settings: Tables | None = None,
     seed: int = 0,
     cache: Path | str | None = None,

@@ -86,6 +86,7 @@ SYSTEMS: Registry[System] = Registry(
         "bm25": "tsgen.baselines.bm25",
         "tsgen-mini": "tsgen.baselines.tsgen",
         "tsgen-index": "tsgen.baselines.tsgen",
+        "tsgen-fit": "tsgen.baselines.tsgen",
         "tsgen-generator": "tsgen.baselines.tsgen",
         "tsgen-words": "tsgen.baselines.tsgen",
         "bm25-dense": "tsgen.baselines.hybrid",

@@ -1,0 +1,168 @@
+"""Passages of long texts, and the vectors of documents that have several."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tsgen.records import Document
+from tsgen.terms.passages import (
+    BEGINNING,
+    LEAST,
+    MOST,
+    OVERLAP,
+    WORDS,
+    PassageVectors,
+    Span,
+    passage_texts,
+    passages,
+)
+
+TEXTS = st.lists(
+    st.tuples(
+        st.integers(0, 400),
+        st.sampled_from([" ", "\n", "\n\n", "\n \n\n", "\n# ", "\n## A heading\n", ". "]),
+    ),
+    max_size=12,
+).map(lambda parts: "".join(" ".join(f"w{i}" for i in range(n)) + end for n, end in parts))
+
+
+def parts(text: str) -> list[str]:
+    """The passages after the beginning."""
+    return [text[start:end] for start, end in passages(text)[1:]]
+
+
+def words(count: int, first: int = 0) -> str:
+    return " ".join(f"w{i}" for i in range(first, first + count))
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS)
+def test_every_word_is_in_a_passage_in_order_and_none_is_too_long(text: str) -> None:
+    beginning, *spans = passages(text)
+    assert beginning.start == 0
+    assert len(spans) < MOST
+    assert spans == sorted(spans)
+    covered = np.zeros(len(text), np.bool_)
+    for start, end in spans:
+        assert 0 < len(text[start:end].split()) <= WORDS
+        covered[start:end] = True
+    left = "".join(c for c, inside in zip(text, covered, strict=True) if not inside)
+    assert not left.strip()
+
+
+def test_a_text_without_paragraphs_is_cut_into_windows_that_overlap() -> None:
+    found = [part.split() for part in parts(words(1000))]
+    assert all(len(part) == WORDS for part in found)
+    assert found[0][0] == "w0"
+    assert found[-1][-1] == "w999"
+    for before, after in zip(found, found[1:], strict=False):
+        assert len(set(before) & set(after)) >= OVERLAP
+
+
+def test_paragraphs_stay_whole_and_fill_a_passage() -> None:
+    paragraphs = [words(60, 100 * i) for i in range(5)]
+    assert parts("\n\n".join(paragraphs)) == [
+        "\n\n".join(paragraphs[0:2]),
+        "\n\n".join(paragraphs[2:4]),
+        paragraphs[4],
+    ]
+
+
+def test_headings_begin_passages_once_there_is_enough_before_them() -> None:
+    long, short = words(LEAST, 100), words(5, 200)
+    assert parts(f"# One\n{long}\n# Two\n{short}\n# Three\n{short}") == [
+        f"# One\n{long}",
+        f"# Two\n{short}\n# Three\n{short}",
+    ]
+    # A folder's Markdown is cleaned: its headings are lines by themselves.
+    assert parts(f"{long}\n\nA heading\n\n{short}") == [long, f"A heading\n\n{short}"]
+
+
+def test_a_text_without_spaces_is_cut_by_its_characters() -> None:
+    text = "".join(chr(0x4E00 + i) for i in range(2 * WORDS))
+    found = parts(text)
+    assert len(found) > 1
+    assert all(len(part) == WORDS for part in found)
+
+
+def test_the_number_of_passages_is_bounded() -> None:
+    assert len(passages(words(100_000))) == MOST
+
+
+def test_the_beginning_is_as_long_as_the_window_and_an_empty_text_has_no_more() -> None:
+    assert passages("") == [Span(0, 0)]
+    text = words(2 * BEGINNING)
+    assert text[: passages(text)[0].end] == words(BEGINNING)
+
+
+def test_passages_are_read_with_the_title() -> None:
+    document = Document("d", words(WORDS + 1), "A title")
+    assert passage_texts(document) == [
+        f"A title {words(WORDS)}",
+        f"A title {words(WORDS, 1)}",
+    ]
+    assert passage_texts(Document("d", "some words")) == ["some words"]
+
+
+# The vectors of documents that have several.
+
+COUNTS = st.lists(st.integers(0, 3), min_size=1, max_size=8)
+
+
+def made(counts: list[int], seed: int = 0) -> PassageVectors:
+    """Random vectors; each document has that many after its first."""
+    rng = np.random.default_rng(seed)
+    first = rng.normal(size=(len(counts), 4)).astype(np.float32)
+    more = rng.normal(size=(sum(counts), 4)).astype(np.float32)
+    return PassageVectors.joined(first, np.array(counts, np.int64), more)
+
+
+def test_beginnings_come_before_the_passages_of_each_document() -> None:
+    vectors = PassageVectors.joined(
+        np.array([[0.0], [1.0], [2.0]]), np.array([0, 2, 0]), np.array([[1.1], [1.2]])
+    )
+    assert vectors.offsets.tolist() == [0, 1, 4, 5]
+    assert vectors.values.ravel().tolist() == [0.0, 1.0, 1.1, 1.2, 2.0]
+
+
+@given(COUNTS, st.integers(0, 99))
+def test_the_largest_is_that_of_a_loop_over_documents(counts: list[int], seed: int) -> None:
+    vectors, rng = made(counts, seed), np.random.default_rng(seed)
+    queries = rng.normal(size=(3, 4)).astype(np.float32)
+    products = queries @ vectors.values.T
+    slow = [[max(row[a:b]) for a, b in pairs(vectors)] for row in products]
+    np.testing.assert_array_equal(vectors.largest(products), slow)
+    for query, row in enumerate(products):
+        for document, (start, end) in enumerate(pairs(vectors)):
+            best = vectors.best_passage(row, document)
+            assert (best is None) == (end - start == 1)
+            assert row[start + (best or 0)] == slow[query][document]
+
+
+@given(COUNTS)
+def test_the_mean_is_the_only_vector_or_a_mean_of_length_1(counts: list[int]) -> None:
+    vectors = made(counts)
+    for document, mean in enumerate(vectors.means()):
+        own = vectors.row(document)
+        if len(own) == 1:
+            np.testing.assert_array_equal(mean, own[0])
+        else:
+            wanted = own.mean(axis=0)
+            np.testing.assert_allclose(mean, wanted / np.linalg.norm(wanted), rtol=1e-4)
+
+
+@given(COUNTS, st.data())
+def test_taking_documents_and_adding_others(counts: list[int], data: st.DataObject) -> None:
+    vectors = made(counts)
+    kept = sorted(data.draw(st.sets(st.integers(0, len(counts) - 1))))
+    added = [vectors.row(d) + 1 for d in data.draw(st.lists(st.integers(0, len(counts) - 1)))]
+    found = vectors.take(np.array(kept, np.int64)).followed_by(added)
+    wanted = [*(vectors.row(d) for d in kept), *added]
+    assert len(found) == len(wanted)
+    for document, own in enumerate(wanted):
+        np.testing.assert_array_equal(found.row(document), own)
+
+
+def pairs(vectors: PassageVectors) -> list[tuple[int, int]]:
+    ends = vectors.offsets.tolist()
+    return list(zip(ends, ends[1:], strict=False))
