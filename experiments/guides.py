@@ -107,7 +107,9 @@ def _table(
 
 
 def _revision() -> str:
-    found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
     return found.stdout.strip() or "no git repository"
 
 

@@ -786,7 +786,7 @@ class SearchConfig(StageConfig):
     """What an engine does with a query before it generates."""
 
     correct: bool = False
-    """Read a word that is in no document as one that is one edit away (see `tsgen.terms.words`)."""
+    """Read a word that is in no dictionary as one of a document that is one edit away."""
 
 
 def _require_vectors(model: ModelConfig, decode: DecodeConfig) -> None:
