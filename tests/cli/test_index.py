@@ -53,6 +53,15 @@ def test_search_and_explain(folder: Path) -> None:
     assert "milk" in run("explain", engine, "foods/milk.md", "sweet milk")
 
 
+def test_search_says_what_it_read_instead_of_a_misspelt_word(folder: Path) -> None:
+    engine = str(folder / "engine")
+    shown = run("search", engine, "swete mlik?")
+    assert "searched for “sweet, milk” instead of “swete, mlik”" in shown
+    assert "instead of" not in run("search", engine, "isn't sweet milk retraining?")
+    (found,) = json.loads(run("search", engine, "swete mlik?", "--json", "-"))
+    assert (found["query"], found["read_as"]) == ("swete mlik?", "sweet milk?")
+
+
 def test_evaluate(folder: Path) -> None:
     (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "sweet milk"}\n')
     (folder / "test.qrels").write_text("q1\tfoods/milk.md\t1\n")
