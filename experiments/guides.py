@@ -2,9 +2,10 @@
 
     python experiments/guides.py [--documents docs/guides] [--questions FILE] [--first 3]
 
-asks each system the questions of examples/questions/guides.jsonl: exact terms (a setting, a flag, a
-file, a rare word, as a rule deep inside of one guide) and questions in other words than the guide's.
-It counts those whose guide is among the first hits, and writes docs/results/guides.json and .md.
+asks each system the questions of examples/questions/guides.jsonl: exact terms (a setting, a flag,
+a file, a rare word, as a rule deep inside of one guide) and questions in other words than the
+guide's. It counts those whose guide is among the first hits, and writes docs/results/guides.json
+and .md.
 """
 
 import subprocess

@@ -1,5 +1,7 @@
 """Passages of long texts, and the vectors of documents that have several."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,7 +57,7 @@ def test_a_text_without_paragraphs_is_cut_into_windows_that_overlap() -> None:
     assert all(len(part) == WORDS for part in found)
     assert found[0][0] == "w0"
     assert found[-1][-1] == "w999"
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in pairwise(found):
         assert len(set(before) & set(after)) >= OVERLAP
 
 
@@ -164,5 +166,4 @@ def test_taking_documents_and_adding_others(counts: list[int], data: st.DataObje
 
 
 def pairs(vectors: PassageVectors) -> list[tuple[int, int]]:
-    ends = vectors.offsets.tolist()
-    return list(zip(ends, ends[1:], strict=False))
+    return list(pairwise(vectors.offsets.tolist()))
