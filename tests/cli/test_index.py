@@ -57,6 +57,8 @@ def test_search_says_what_it_read_instead_of_a_misspelt_word(folder: Path) -> No
     engine = str(folder / "engine")
     shown = run("search", engine, "swete mlik?")
     assert "searched for “sweet, milk” instead of “swete, mlik”" in shown
+    assert "“milk” instead of “mlik”" in run("explain", engine, "foods/milk.md", "sweet mlik")
+    assert "“milk” instead of “mlik”" in run("why", engine, "sweet mlik", "foods/milk.md")
     assert "instead of" not in run("search", engine, "isn't sweet milk retraining?")
     (found,) = json.loads(run("search", engine, "swete mlik?", "--json", "-"))
     assert (found["query"], found["read_as"]) == ("swete mlik?", "sweet milk?")

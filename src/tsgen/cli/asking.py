@@ -1,11 +1,17 @@
 """Commands that ask an engine: `search`, `explain`, `why`."""
 
+from __future__ import annotations
+
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tsgen.cli.common import EngineArgument, JsonOption, results_console, write_json
+
+if TYPE_CHECKING:
+    from tsgen.retrieve.engine import Engine
 
 
 def search(
@@ -77,6 +83,7 @@ def explain(
 
     opened = Engine.load(engine)
     found = explain_document(opened, document, queries)
+    _print_notes(opened, queries, json)
     results_console(json).print(explanation_view(opened, document, found))
     write_json(json, {"document": document, "queries": found})
 
@@ -106,9 +113,20 @@ def why(
     from tsgen.retrieve.engine import Engine
     from tsgen.retrieve.explain import why as ask
 
-    found = ask(Engine.load(engine), query, document, k, beam, where, widest)
+    opened = Engine.load(engine)
+    found = ask(opened, query, document, k, beam, where, widest)
+    _print_notes(opened, [query], json)
     results_console(json).print(why_view(found))
     write_json(json, found)
+
+
+def _print_notes(opened: Engine, queries: Sequence[str], json: JsonOption) -> None:
+    """Say which queries were corrected."""
+    from tsgen.cli.views import correction_notes
+
+    for query in queries:
+        for line in correction_notes(query, opened.correct_query(query)):
+            results_console(json).print(line)
 
 
 VERBS = (search, explain, why)

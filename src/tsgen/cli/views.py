@@ -35,9 +35,7 @@ def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) ->
     splitter = Splitter(engine.config.terms.words)
     read_as = engine.correct_query(query)
     keys = query_keys(read_as, splitter)
-    lines: list[Any] = [Text(query, style="bold")]
-    if read_as != query:
-        lines.append(Text(f"    {correction_note(query, read_as)}", style="dim"))
+    lines: list[Any] = [Text(query, style="bold"), *correction_notes(query, read_as)]
     for rank, hit in enumerate(hits, 1):
         document = engine.document(hit.document_id)
         name = mark(document.title, keys, splitter) if document.title else Marked(document.id, ())
@@ -56,12 +54,15 @@ def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) ->
     return Group(*lines, *(() if hits else (Text("    no hits"),)))
 
 
-def correction_note(query: str, read_as: str) -> str:
-    """Say which words were searched for in place of those that were typed."""
+def correction_notes(query: str, read_as: str) -> list[Text]:
+    """A line that says which words were read in place of those that were typed; none if none
+    were."""
     pairs = zip(query.split(), read_as.split(), strict=True)
     words = [[word.strip(PUNCTUATION) for word in pair] for pair in pairs if len(set(pair)) > 1]
+    if not words:
+        return []
     typed, read = (", ".join(column) for column in zip(*words, strict=True))
-    return f"searched for “{read}” instead of “{typed}”"
+    return [Text(f"    searched for “{read}” instead of “{typed}”", style="dim")]
 
 
 def permutation(marked: Sequence[Text]) -> Text:

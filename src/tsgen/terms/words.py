@@ -180,6 +180,7 @@ class Lookup:
 
 FILE = "lexicon.json"
 SHORTEST = 4  # letters of a word that is corrected: a shorter one is near to too many others
+LONGEST = 40  # letters of one: a longer one is no word, and has too many neighbours to try
 ALL_WORDS = WordsConfig(stop_words="none", stem="none")
 LETTERS = 64  # the commonest of the collection: those that an edit puts in
 
@@ -206,7 +207,7 @@ _ENDINGS = [(regex.compile(f"(?:{ending})$"), others) for ending, others in ENDI
 
 
 def correctable(query: str) -> Iterator[Word]:
-    """The words of a query that correction may change: of four letters or more, in tokens that are
+    """The words of a query that correction may change: of 4 to 40 letters, in tokens that are
     made of small letters and hyphens but for a first capital and punctuation around them.
 
     All others stand as they are: contractions (`isn't`), and what looks like code, a path or an
@@ -215,7 +216,7 @@ def correctable(query: str) -> Iterator[Word]:
     for token in _PROSE.finditer(query):
         for part in _HYPHENED.finditer(query, *token.span(1)):
             word = normalise(part.group())
-            if len(word) >= SHORTEST:
+            if SHORTEST <= len(word) <= LONGEST:
                 yield Word(word, *part.span())
 
 
