@@ -9,9 +9,10 @@ from rich.console import Console
 
 import fitted
 import tsgen
-from tsgen.cli.views import hits_view
+from tsgen.cli.views import hits_view, why_view
 from tsgen.decode.hypotheses import Found
 from tsgen.records import Document, Hit
+from tsgen.retrieve.explain import why
 from tsgen.retrieve.results import hit_snippet, hits_json, nearest_passage
 from tsgen.terms.words import Splitter
 
@@ -128,6 +129,17 @@ def test_json_and_the_command_line_say_where_the_passage_is(engine: tsgen.Engine
     assert isinstance(console.file, StringIO)
     length = len(engine["long"].text)
     assert f"(at {place.start:,} of {length:,} characters)" in console.file.getvalue()
+
+
+def test_why_a_document_was_found_shows_its_passage(engine: tsgen.Engine) -> None:
+    found = why(engine, QUERY, "long")
+    assert found.passage is not None
+    assert NEEDLE in found.passage
+    assert why(engine, QUERY, "egg").passage is None
+    console = Console(file=StringIO(), width=300)
+    console.print(why_view(found))
+    assert isinstance(console.file, StringIO)
+    assert f"its nearest passage: {NEEDLE}" in console.file.getvalue()
 
 
 def test_a_document_that_was_replaced_by_a_shorter_one_is_shown_from_its_start() -> None:

@@ -129,6 +129,8 @@ def why_view(why: Why) -> Group:
     needs."""
     parts: list[RenderableType] = [Text(verdict(why), style="bold")]
     parts.append(Text(f"its terms: {', '.join(why.terms)}", style="dim"))
+    if why.passage is not None:
+        parts.append(Text(f"its nearest passage: {' '.join(why.passage.split())}", style="dim"))
     if why.standings:
         parts += ["", places_table(why.standings)]
     if why.fall is not None:

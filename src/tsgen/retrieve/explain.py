@@ -17,6 +17,7 @@ from tsgen.decode.search import search
 from tsgen.errors import UnknownDocumentError
 from tsgen.records import Hit, Reason
 from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.results import nearest_passage
 from tsgen.retrieve.snapshot import Snapshot, pool_of, widened
 from tsgen.settings import DecodeConfig
 
@@ -202,6 +203,7 @@ class Why:
     k: int
     beam: int
     terms: tuple[str, ...]  # T(D), heaviest first
+    passage: str | None  # of a long document that was found: what of it is nearest to the query
     found: bool  # whether it is in the answer
     rank: int | None  # from 1, also beyond k; None: the beam lost it
     score: float | None
@@ -247,6 +249,7 @@ def why(
         k,
         config.beam,
         sets.term_set(number).terms,
+        _passage_text(engine, hit, number) if hit else None,
         rank is not None and rank <= k,
         rank,
         hit.score if hit else None,
@@ -257,6 +260,13 @@ def why(
         then,
         widest,
     )
+
+
+def _passage_text(engine: Snapshot, hit: Hit, number: int) -> str | None:
+    """The text of the passage that is nearest to the query, of a document that has several."""
+    document = engine.documents[number]
+    place = nearest_passage(hit, document)
+    return None if place is None else document.text[place.start : place.end]
 
 
 def _needed(

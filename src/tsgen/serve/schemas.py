@@ -298,6 +298,9 @@ class WhyAnswer(BaseModel):
     k: int
     beam: int
     terms: list[str]
+    passage: str | None = Field(
+        description="Of a long document that was found: what of it is nearest to the query."
+    )
     found: bool
     rank: int | None
     score: float | None
