@@ -33,6 +33,9 @@ def parts(text: str) -> list[str]:
     return [text[start:end] for start, end in passages(text)[1:]]
 
 
+READ = " ".join(["begin"] * WORDS) + " "  # what the window holds for certain
+
+
 def words(count: int, first: int = 0) -> str:
     return " ".join(f"w{i}" for i in range(first, first + count))
 
@@ -42,18 +45,20 @@ def words(count: int, first: int = 0) -> str:
 def test_every_word_is_in_a_passage_in_order_and_none_is_too_long(text: str) -> None:
     beginning, *spans = passages(text)
     assert beginning.start == 0
+    assert not spans or spans[0].start <= beginning.end
     assert len(spans) < MOST
     assert spans == sorted(spans)
     covered = np.zeros(len(text), np.bool_)
     for start, end in spans:
         assert 0 < len(text[start:end].split()) <= WORDS
         covered[start:end] = True
+    covered[: beginning.end] = True
     left = "".join(c for c, inside in zip(text, covered, strict=True) if not inside)
     assert not left.strip()
 
 
 def test_a_text_without_paragraphs_is_cut_into_windows_that_overlap() -> None:
-    found = [part.split() for part in parts(words(1000))]
+    found = [part.split() for part in parts(READ + words(1000))]
     assert all(len(part) == WORDS for part in found)
     assert found[0][0] == "w0"
     assert found[-1][-1] == "w999"
@@ -63,7 +68,7 @@ def test_a_text_without_paragraphs_is_cut_into_windows_that_overlap() -> None:
 
 def test_paragraphs_stay_whole_and_fill_a_passage() -> None:
     paragraphs = [words(60, 100 * i) for i in range(5)]
-    assert parts("\n\n".join(paragraphs)) == [
+    assert parts(READ + "\n\n".join(paragraphs)) == [
         "\n\n".join(paragraphs[0:2]),
         "\n\n".join(paragraphs[2:4]),
         paragraphs[4],
@@ -72,17 +77,18 @@ def test_paragraphs_stay_whole_and_fill_a_passage() -> None:
 
 def test_headings_begin_passages_once_there_is_enough_before_them() -> None:
     long, short = words(LEAST, 100), words(5, 200)
-    assert parts(f"# One\n{long}\n# Two\n{short}\n# Three\n{short}") == [
+    assert parts(f"{READ}\n# One\n{long}\n# Two\n{short}\n# Three\n{short}") == [
         f"# One\n{long}",
         f"# Two\n{short}\n# Three\n{short}",
     ]
     # A folder's Markdown is cleaned: its headings are lines by themselves.
-    assert parts(f"{long}\n\nA heading\n\n{short}") == [long, f"A heading\n\n{short}"]
+    plain = f"{READ}{long}\n\nA heading\n\n{short}"
+    assert parts(plain) == [long, f"A heading\n\n{short}"]
 
 
 def test_a_text_without_spaces_is_cut_by_its_characters() -> None:
     text = "".join(chr(0x4E00 + i) for i in range(2 * WORDS))
-    found = parts(text)
+    found = parts(READ + text)
     assert len(found) > 1
     assert all(len(part) == WORDS for part in found)
 
@@ -98,12 +104,13 @@ def test_the_beginning_is_as_long_as_the_window_and_an_empty_text_has_no_more() 
 
 
 def test_passages_are_read_with_the_title() -> None:
-    document = Document("d", words(WORDS + 1), "A title")
+    document = Document("d", READ + words(WORDS + 1), "A title")
     assert passage_texts(document) == [
         f"A title {words(WORDS)}",
         f"A title {words(WORDS, 1)}",
     ]
-    assert passage_texts(Document("d", "some words")) == ["some words"]
+    assert passage_texts(Document("d", f"{READ} some words")) == ["some words"]
+    assert passage_texts(Document("d", READ)) == []
 
 
 # The vectors of documents that have several.
