@@ -90,6 +90,10 @@ def test_without_its_base_the_same_word_is_misspelt(word: str) -> None:
     assert Lexicon({f"{word}x": 1}).correct(word) == f"{word}x"
 
 
+def test_a_short_word_doubles_its_letter_before_an_ending() -> None:
+    assert Lexicon({"bread": 9}).correct("braed zimmed", {"bra", "zim"}) == "bread zimmed"
+
+
 def test_english_words_are_right_although_no_document_has_them() -> None:
     near = Lexicon({"sink": 9, "inert": 9, "new": 9, "now": 9, "warming": 9})
     assert near.correct("kink, invert anew; harming") == "kink, invert anew; harming"

@@ -197,7 +197,8 @@ ENDINGS = {  # English endings, and what may stand in their place in the word wi
     r"(?<!s)s": [""],
     r"(?<=[sxz]|[cs]h)es": [""],
     r"ies|ied|iers?|iest|ily|iness": ["y"],
-    r"ed|ing|ers?|est|able": ["", "e"],
+    r"ed|ing|ers?|est|able": ["e"],
+    r"(?<=....)(?:ed|ing|ers?|est|able)": [""],  # not bra, braed
     r"(?<=[aeiou]([bdgklmnprtv]))\1(?:ed|ing|ers?|est|able)": [""],  # run, running
     r"ly|ness|less": [""],
     r"bly": ["ble"],
