@@ -19,6 +19,7 @@ import orjson
 
 from tsgen.cli.common import progress
 from tsgen.cli.publishing import made, publish
+from tsgen.config import merged, preset
 from tsgen.corpus.in_memory import data_set_of
 from tsgen.evaluate.tables import Column, Row, Table
 from tsgen.records import Hit
@@ -26,6 +27,13 @@ from tsgen.retrieve.bench import Bench
 from tsgen.retrieve.systems import SYSTEMS
 
 KINDS = {"term": "exact terms", "question": "questions"}
+ROWS: dict[str, tuple[str, dict[str, Any]]] = {
+    "bm25": ("bm25", {}),
+    "dense": ("dense", {}),
+    "tsgen-index, beginnings alone": ("tsgen-index", {"model": {"passages": False}}),
+    "tsgen-index": ("tsgen-index", {}),
+}
+"""The systems, and what differs in their tables from the preset `vectors`."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -54,7 +62,6 @@ def _options(arguments: list[str] | None) -> Namespace:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--documents", default="docs/guides")
     parser.add_argument("--questions", type=Path, default=Path("examples/questions/guides.jsonl"))
-    parser.add_argument("--systems", default="bm25,dense,tsgen-index")
     parser.add_argument("--first", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     return parser.parse_args(arguments)
@@ -70,12 +77,13 @@ def _asked(
     ranks, settings = {}, {}
     with TemporaryDirectory() as cache, progress():
         bench = Bench(data, list(data.queries().values()), 10, 0, Path(cache))
-        for name in options.systems.split(","):
-            used = SYSTEMS.get(name).settings({})
+        for row, (name, tables) in ROWS.items():
+            own = {"preset": merged(preset("vectors"), tables)} if tables else {}
+            used = SYSTEMS.get(name).settings({name: own})
             run = bench.run(SYSTEMS.get(name), used)
             asked = enumerate(questions)
-            ranks[name] = [_rank(run.get(str(i), []), one["document"]) for i, one in asked]
-            settings[name] = used.model_dump(mode="json")
+            ranks[row] = [_rank(run.get(str(i), []), one["document"]) for i, one in asked]
+            settings[row] = used.model_dump(mode="json")
     return ranks, settings
 
 
