@@ -17,7 +17,7 @@ from tsgen.errors import ArtifactError
 
 
 def save_array(folder: Path, name: str, array: NDArray[Any]) -> None:
-    """Write `<name>.npy`."""
+    """Write an array as `<name>.npy` into a folder."""
     np.save(folder / f"{name}.npy", array, allow_pickle=False)
 
 

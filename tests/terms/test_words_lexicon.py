@@ -101,7 +101,7 @@ def test_english_words_are_right_although_no_document_has_them() -> None:
 
 CODES = """braed_x x_braed braed.py braed.py. /braed etc/braed 4braed braed2 BRAED brAed BraedX
     braed() braed(x) --braed -braed @braed #braed $braed <braed> braed=1 a.braed std::braed braed's
-    'braed' https://braed 1,000braed ~braed braed* %braed""".split()
+    'braed' https://braed 1,000braed ~braed braed* %braed Rye-Braed""".split()
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -185,9 +185,9 @@ ALL_WORDS = WordsConfig(stop_words="none", stem="none")
 LETTERS = 64  # the commonest of the collection: those that an edit puts in
 
 _LOWER = rf"[[\p{{L}}\p{{M}}]--[\p{{Lu}}\p{{Lt}}{_UNSPACED}]]"
-_PART = rf"[\p{{L}}--[{_UNSPACED}]]{_LOWER}*"  # what stands between hyphens
+_PART = rf"[\p{{L}}--[{_UNSPACED}]]{_LOWER}*"
 _PROSE = regex.compile(
-    rf"""(?<!\S)["“„«(\[{{]*({_PART}(?:[-‐‑]{_PART})*)["”»)\]}}.,;:!?…]*(?!\S)""", regex.V1
+    rf"""(?<!\S)["“„«(\[{{]*({_PART}(?:[-‐‑]{_LOWER}+)*)["”»)\]}}.,;:!?…]*(?!\S)""", regex.V1
 )
 _HYPHENED = regex.compile(_PART, regex.V1)
 
