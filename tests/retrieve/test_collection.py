@@ -10,6 +10,7 @@ from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document
 from tsgen.retrieve.collection import Changed
 from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.storage import FILE, FORMAT, Database, Store
 
 
 def found(collection: Engine, query: str = "moss", **options: str) -> set[str]:
@@ -169,3 +170,13 @@ def test_filters(folder: Path) -> None:
 
 
 QUERIES = ["moss", "fern", "oak"]
+
+
+def test_changes_of_another_format_are_refused(tmp_path: Path) -> None:
+    Store.create(tmp_path).close()
+    for version, remedy in ((FORMAT - 1, "make it again"), (FORMAT + 1, "pip install -U")):
+        store = Database(tmp_path / FILE)
+        store.run(f"PRAGMA user_version = {version}")
+        store.close()
+        with pytest.raises(ArtifactError, match=f"format {version}.*{remedy}"):
+            Store.open(tmp_path)

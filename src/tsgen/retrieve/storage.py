@@ -169,7 +169,7 @@ def _mapped(path: Path) -> NDArray[np.uint8]:
 # compaction wrote into the base, until the next one.
 
 FILE = "collection.sqlite"
-FORMAT = 1
+FORMAT = 2
 
 _SCHEMA = """
 CREATE TABLE state (base INTEGER NOT NULL, change INTEGER NOT NULL);
@@ -376,10 +376,15 @@ class Store(Database):
 
     def _version(self) -> int:
         version = int(self.row("PRAGMA user_version")[0])
-        if version > FORMAT:
+        if version not in (0, FORMAT):  # 0: an empty file
+            remedy = "Run: pip install -U tsgen-ir"
+            if version < FORMAT:
+                remedy = (
+                    "Remove the engine's folder, make it again with the command that made it, and "
+                    "add what was added to it: tsgen add ENGINE FILE"
+                )
             raise ArtifactError(
-                f"{self.path}: format {version}, this tsgen knows {FORMAT}. "
-                "Run: pip install -U tsgen-ir"
+                f"{self.path}: format {version}, this tsgen knows {FORMAT}. {remedy}"
             )
         return version
 
