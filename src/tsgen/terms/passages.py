@@ -22,6 +22,7 @@ take 1.7 times.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -50,8 +51,10 @@ class Span(NamedTuple):
 
 def passages(text: str) -> list[Span]:
     """The beginning of a text that is longer than the window, and then its passages."""
-    words = [Span(*found.span()) for found in _WORD.finditer(text)]
-    return [Span(0, words[:BEGINNING][-1].end if words else 0), *_passages(text, words)][:MOST]
+    read = islice(_WORD.finditer(text), MOST * WORDS)  # no more fit the passages
+    words = [Span(*found.span()) for found in read] or [Span(0, 0)]
+    found = _passages(text[: words[-1].end], words)
+    return [Span(0, words[:BEGINNING][-1].end), *islice(found, MOST - 1)]
 
 
 def passage_texts(document: Document) -> list[str]:
