@@ -3,8 +3,8 @@
     python benchmarks/latency.py [DATA] [--queries 200] [--old] [--out docs/results]
 
 Queries one at a time on one thread, all systems in turn in one run. The engine is made by `tsgen
-index` with its default preset; making it is compared with reading every document once with MiniLM at
-the same window. `--old` adds tsgen-mini, the preset `mini`, which takes minutes more to make.
+index` with its default preset; making it is compared with reading every document once with MiniLM
+at the same window. `--old` adds tsgen-mini, the preset `mini`, which takes minutes more to make.
 """
 
 import tempfile

@@ -126,4 +126,4 @@ class Strings:
     def _bytes(self, i: int) -> bytes:
         # Not by indexing: a slice of a mapped array costs ten times as much.
         start, end = self.offsets.item(i), self.offsets.item(i + 1)
-        return bytes(memoryview(self.blob)[start:end])
+        return bytes(self.blob.data[start:end])
