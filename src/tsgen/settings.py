@@ -693,6 +693,10 @@ class TrainConfig(TrainingConfig):
     lexical_weight: float = Field(0.0, ge=0)
     """μ in that score, as in `[decode]`: the model learns what the query's own words do not say."""
 
+    choose_lexical_weight: bool = False
+    """After training, choose `decode.lexical_weight` by M@10 on the validation queries, from a
+    third of the setting up to three times of it."""
+
     first_tokens: int = Field(0, ge=0)
     """How many tokens of each target are learned; 0: all. A search over valid terms needs few,
     since it ends where one document is left."""

@@ -1,5 +1,6 @@
 """The generator that learns a collection while it is indexed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,9 @@ import tsgen.retrieve.explain
 from tsgen.constrain.constraint import Ragged
 from tsgen.errors import ConfigError
 from tsgen.model.term_vectors import RIDGE, TermVectors, solve
-from tsgen.settings import DecodeConfig, IndexConfig, ModelConfig, TermsConfig
+from tsgen.reciprocal_rank import mean_reciprocal_rank
+from tsgen.settings import DecodeConfig, EngineConfig, IndexConfig, ModelConfig, TermsConfig
+from tsgen.train.loop import FACTORS
 
 VECTORS = {"terms": {"weights": "tfidf", "n": 8}}
 
@@ -123,6 +126,30 @@ def test_fit_goes_on_from_what_was_learned(bert: Path, data: Path, tmp_path: Pat
         engine.add([{"id": "eel", "text": text}])
     added = [engine.generator.sets.doc_vectors.values[-1] for engine in (before, after)]
     np.testing.assert_array_equal(*added)  # and are read as they were
+
+
+def test_the_weight_of_the_query_s_words_is_chosen_on_validation_queries(
+    bert: Path, data: Path, tmp_path: Path
+) -> None:
+    train = {"epochs": 0, "validation": {"lexical_weight": 0.03}}
+    tables = VECTORS | {"model": {"encoder": str(bert)}, "train": train}
+    engine = tsgen.fit(data, out=tmp_path / "engine", settings=tables, cache=tmp_path / "cache")
+    chosen = engine.config.decode.lexical_weight
+    loaded = tsgen.load(data)
+    queries = [query.text for query in loaded.queries().values()]
+    answers = [set(documents) for documents in loaded.judgments("dev").values()]
+
+    def figure(weight: float) -> float:
+        decode = engine.config.decode.model_copy(update={"lexical_weight": weight})
+        found = replace(
+            engine.snapshot, config=EngineConfig(model=engine.config.model, decode=decode)
+        ).search(queries, 10)
+        ids = [[hit.document_id for hit in hits] for hits in found]
+        return mean_reciprocal_rank(ids, answers)
+
+    figures = {factor * 0.03: figure(factor * 0.03) for factor in FACTORS}
+    assert chosen == pytest.approx(max(figures, key=figures.__getitem__))
+    assert len({*figures.values()}) > 1  # there was something to choose
 
 
 def test_settings_that_need_vectors_are_refused_without() -> None:

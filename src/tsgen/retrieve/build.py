@@ -61,7 +61,9 @@ from tsgen.terms.weigher_training import KIND as LEARNED
 from tsgen.terms.weigher_training import trained_weigher
 from tsgen.terms.weights import TERM_WEIGHTS
 from tsgen.terms.words import Splitter
+from tsgen.train.examples import examples
 from tsgen.train.iterate import files_read, train_generator, trained_generator
+from tsgen.train.loop import best_lexical_weight
 from tsgen.train.pretraining import pretrain_config, pretrain_generator
 from tsgen.training_loop import CURVE
 
@@ -258,11 +260,25 @@ def make_engine(data: DataSet, config: EngineConfig, seed: int, folder: Path, ca
     terms, iterations = trained_stages(data, config, seed, cache)
     sets = TermSets.load(terms)
     generator = trained_generator(data, sets, iterations[-1], config.model, cache)
+    if config.train.choose_lexical_weight:
+        config = _with_best_weight(data, config, generator, seed)
     write_engine(folder, generator, config, watched_documents(data))
     keep_weights(terms, folder / KEPT)
     (folder / CURVES).mkdir(exist_ok=True)
     for number, iteration in enumerate(iterations, 1):
         shutil.copyfile(iteration / CURVE, folder / CURVES / f"iteration-{number}.jsonl")
+
+
+def _with_best_weight(
+    data: DataSet, config: EngineConfig, generator: Generator, seed: int
+) -> EngineConfig:
+    """The settings with the lexical weight that is best on the validation queries."""
+    train = config.train
+    limit = train.validation_queries
+    _, validation = examples(data, generator.sets, train.pairs, limit, seed)
+    weight = best_lexical_weight(generator, validation, train)
+    decode = config.decode.model_copy(update={"lexical_weight": weight})
+    return config.model_copy(update={"decode": decode})
 
 
 def trained_stages(

@@ -14,6 +14,7 @@ from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged
 from tsgen.decode.search import search
 from tsgen.model.backbone import Backbone
 from tsgen.model.generator import Generator
+from tsgen.progress import show
 from tsgen.queries.pairs import Pair
 from tsgen.reciprocal_rank import DEPTH, mean_reciprocal_rank
 from tsgen.settings import TrainConfig, TrainingConfig
@@ -178,6 +179,26 @@ def validate_by_search(
     found = search(*parts, validation.queries, DEPTH, config.validation)
     documents = [[hit.document for hit in hits] for hits in found]
     return mean_reciprocal_rank(documents, validation.answers)
+
+
+FACTORS = (1 / 3, 2 / 3, 1.0, 5 / 3, 3.0)  # of the lexical weight
+
+
+def best_lexical_weight(
+    generator: Searchable, validation: Validation, config: TrainingConfig
+) -> float:
+    """The lexical weight with the best M@10 on the validation queries, the smallest of equals;
+    tried are the one of the settings and multiples of it."""
+    weight = config.validation.lexical_weight
+
+    def figure(factor: float) -> float:
+        decode = config.validation.model_copy(update={"lexical_weight": weight * factor})
+        changed = config.model_copy(update={"validation": decode})
+        found = validate_by_search(generator, validation, changed)
+        show(f"lexical weight {weight * factor:.2g}: M@10 {found:.3f}", 0)
+        return found
+
+    return weight * max(FACTORS, key=figure)
 
 
 def _optimizer(generator: Searchable, config: TrainingConfig) -> torch.optim.Optimizer:
