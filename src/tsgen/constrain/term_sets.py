@@ -324,6 +324,11 @@ class PostingsConstraint:
         return len(self._offsets) - 1
 
     @property
+    def terms(self) -> int:
+        """The number of terms."""
+        return len(self._index.offsets) - 1
+
+    @property
     def term_sets(self) -> Ragged:
         """T(D) of every document, heaviest first."""
         return Ragged(self._offsets, self._terms)

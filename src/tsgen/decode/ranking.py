@@ -247,6 +247,21 @@ def term_log_probs(
     return _mean_over_tokens(log_probs, constraint.spelling)
 
 
+def log_probs_among(
+    backbone: Backbone, constraint: PostingsConstraint, hidden: torch.Tensor, found: Sequence[Found]
+) -> Float32:
+    """[T] log p of each term as the first one among the terms of the documents found, for one query
+    with the state [d] and a backbone that writes a term as one symbol; −∞ for all other terms."""
+    log_probs = np.full(constraint.terms, -np.inf, np.float32)
+    sets = [constraint.term_sets.row(one.document) for one in found]
+    if sets:
+        terms = np.unique(np.concatenate(sets))
+        tokens = torch.from_numpy(constraint.spelling.sequence(terms).astype(np.int64))
+        logits = backbone.logits(hidden[None], tokens.to(hidden.device)).float()
+        log_probs[terms] = torch.log_softmax(logits, dim=-1)[0].cpu().numpy()
+    return log_probs
+
+
 def _mean_over_tokens(log_probs: Float32, spelling: Spelling) -> Float32:
     """[Q, T] the mean log p of each term's tokens, without the terminator, from [Q, V]."""
     lengths = np.diff(spelling.offsets)
@@ -410,11 +425,15 @@ class Ranker:
         hidden: torch.Tensor,
         queries: Sequence[str],
         config: DecodeConfig,
+        beam: bool = True,
     ) -> Self:
-        """The parts from the hidden states [Q, d] that predict the first token for each query."""
+        """The parts from the hidden states [Q, d] that predict the first token for each query;
+        without a `beam`, log p of the terms is left for later."""
         weight = config.lexical_weight
         lexical = weight * lexical_scores(constraint, queries) if weight else None
-        log_probs = term_log_probs(backbone, constraint, hidden)
+        log_probs = np.empty((len(queries), 0), np.float32)
+        if beam:
+            log_probs = term_log_probs(backbone, constraint, hidden)
         products, similarity = None, None
         if config.prior == "vectors":
             vectors = constraint.document_vectors
@@ -441,28 +460,49 @@ class Ranker:
         best = prior.best_inside(self.config.fill, pool)
         return [fill(hits, *one) for hits, one in zip(found, best, strict=True)]
 
-    def without_beam(self, pool: Ragged | None, k: int) -> list[list[Found]]:
-        """The best k documents of each query, or of its pool, where log p(D | Q) does not count:
-        the order is that of the prior, and the likeliest order of the terms is the reason."""
+    def without_beam(
+        self, backbone: Backbone, hidden: torch.Tensor, k: int, pool: Ragged | None
+    ) -> list[list[Found]]:
+        """The best k documents of each query where log p(D | Q) does not count: the prior has all
+        of the score, and the likeliest order of a document's terms is the reason.
+
+        Args:
+            backbone: the model, asked for the terms of these documents alone.
+            hidden: [Q, d] the states that predict the first term.
+            k: documents for each query, at most.
+            pool: as in `SetPrior.best_inside`.
+        """
         if not self.constraint.documents:
-            return [[] for _ in self.log_probs]
+            return [[] for _ in hidden]
         best = self.prior().best_inside(k, pool)
-        return self.ranked([fill([], *one) for one in best], k)
+        found = self._in_order([fill([], *one) for one in best])
+        rows = zip(hidden, found, strict=True)
+        terms = [log_probs_among(backbone, self.constraint, *row) for row in rows]
+        return self._with_reasons(found, terms, k)
 
     def ranked(self, found: Sequence[list[Found]], k: int) -> list[list[Found]]:
         """The best k documents of each query in the order of the score, with their reasons."""
-        if self.config.reranks:
-            none = [None] * len(found)
-            lexical = none if self.lexical is None else self.lexical
-            similarity = none if self.similarity is None else self.similarity
-            parts = zip(found, self.log_probs, lexical, similarity, strict=True)
-            found = [
-                rerank(hits, log_probs, self.constraint, self.config, *more)
-                for hits, log_probs, *more in parts
-            ]
+        ordered = self._in_order(found) if self.config.reranks else found
+        return self._with_reasons(ordered, self.log_probs, k)
+
+    def _in_order(self, found: Sequence[list[Found]]) -> list[list[Found]]:
+        """The documents found for each query in the order of the score."""
+        none = [None] * len(found)
+        lexical = none if self.lexical is None else self.lexical
+        similarity = none if self.similarity is None else self.similarity
+        parts = zip(found, self.log_probs, lexical, similarity, strict=True)
+        return [
+            rerank(hits, log_probs, self.constraint, self.config, *more)
+            for hits, log_probs, *more in parts
+        ]
+
+    def _with_reasons(
+        self, found: Sequence[list[Found]], log_probs: Sequence[Float32] | Float32, k: int
+    ) -> list[list[Found]]:
+        """The first k documents of each query with passages and reasons, by log p [T] of terms."""
         return [
             [with_reason(self._with_passage(hit, q), own, self.constraint) for hit in hits[:k]]
-            for q, (hits, own) in enumerate(zip(found, self.log_probs, strict=True))
+            for q, (hits, own) in enumerate(zip(found, log_probs, strict=True))
         ]
 
     def _with_passage(self, one: Found, query: int) -> Found:

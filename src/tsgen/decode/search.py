@@ -53,8 +53,9 @@ def search(
         own = None if pool is None else _own(valid, pool, start, len(together))
         if observer is None and config.needs_no_beam:
             _, _, hidden = backbone.encode(together)
-            ranker = Ranker.after_first_step(backbone, _term_sets(valid), hidden, together, config)
-            answers += ranker.without_beam(own, k)
+            parts = backbone, _term_sets(valid), hidden, together, config
+            ranker = Ranker.after_first_step(*parts, beam=False)
+            answers += ranker.without_beam(backbone, hidden, k, own)
             continue
         beam = Beam(backbone, valid, scorer, together, depth, config, observer)
         if look_ahead_of is not None:
