@@ -8,7 +8,6 @@ guide's. It counts those whose guide is among the first hits, and writes docs/re
 and .md.
 """
 
-import subprocess
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -50,7 +49,7 @@ def main(arguments: list[str] | None = None) -> None:
         }
         for name, ranks in found.items()
     ]
-    notes = made(revision=_revision(), first=options.first)
+    notes = made(first=options.first)
     publish(
         options.out / "guides",
         {"questions": questions, "systems": systems} | notes,
@@ -113,13 +112,6 @@ def _table(
     columns = [Column(f"{KINDS[kind]}, of {count}", decimals=0) for kind, count in counts.items()]
     rows = [Row(one["system"], [one["right"][kind] for kind in KINDS]) for one in systems]
     return Table(columns, rows, f"Right among the first {first}, the guides", dict(notes))
-
-
-def _revision() -> str:
-    found = subprocess.run(
-        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return found.stdout.strip() or "no git repository"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ edit in one content word (`with_noise`), where the word should be restored. M@10
 without correction. Writes docs/results/spelling.json and .md.
 """
 
-import subprocess
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -147,7 +146,7 @@ def main(arguments: list[str] | None = None) -> None:
         with progress():
             readings.append(read_all(name, options))
             _ = readings[-1].scores
-    notes = made(revision=_revision(), seed=options.seed, split=options.split)
+    notes = made(seed=options.seed, split=options.split)
     tables = [words_table(readings, notes), scores_table(readings, notes)]
     tables += [harm_table(readings)] if any(one.harmed() for one in readings) else []
     publish(options.out / "spelling", {"data": [as_json(one) for one in readings]} | notes, *tables)
@@ -202,11 +201,6 @@ def as_json(reading: Reading) -> dict[str, object]:
         "misspelt words": dict(reading.outcomes()),
         MEASURE: {name: scores.means[MEASURE] for name, scores in reading.scores.items()},
     }
-
-
-def _revision() -> str:
-    command = ["git", "-C", str(Path(__file__).resolve().parent), "describe", "--always", "--dirty"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _options(arguments: list[str] | None) -> Namespace:

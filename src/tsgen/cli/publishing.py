@@ -1,6 +1,7 @@
 """Write the tables of a measurement as JSON, Markdown and a plot, with how they were made."""
 
 import shlex
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,9 +18,27 @@ from tsgen.evaluate.reproduce import Reproduction
 from tsgen.evaluate.tables import Table, to_markdown, to_rich
 
 
+def revision() -> str:
+    """The commit that the running script is of, marked if files have changed since."""
+    command = [
+        "git",
+        "-C",
+        str(Path(sys.argv[0]).resolve().parent),
+        "describe",
+        "--always",
+        "--dirty",
+    ]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return "unknown"
+    return found.stdout.strip() or "unknown"
+
+
 def made(**more: object) -> dict[str, str]:
-    """How figures came about: the command, the date, and other facts."""
+    """How figures came about: the command, the date, the revision, and other facts."""
     told = {"command": shlex.join(["python", *sys.argv]), "date": date.today().isoformat()}
+    told |= {"revision": revision()}
     return told | {name: str(value) for name, value in more.items()}
 
 
