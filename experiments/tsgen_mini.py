@@ -1,8 +1,8 @@
 """tsgen-mini without training beside BM25, on test queries as they are and misspelt.
 
-    python experiments/zero_shot.py DATA… [--split test] [--limit N]
+    python experiments/tsgen_mini.py DATA… [--split test] [--limit N]
 
-writes docs/results/zero-shot.json and .md. `bm25-terms` is BM25 over nothing but the 12 terms of
+writes docs/results/tsgen-mini.json and .md. `bm25-terms` is BM25 over nothing but the 12 terms of
 each document with the largest tf-idf. Misspelt: one random edit in each content word of a query.
 tsgen-mini corrects what it reads by its documents' words; `bm25` on queries corrected in the same
 way is a comparison of its own.
@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None) -> None:
         figures += [one.as_json() for one in found]
         costs += _lost(data.name, *tables[-3:])
     tables.append(_costs(tables[0], costs, notes))
-    publish(options.out / "zero-shot", {"comparisons": figures} | notes, *tables)
+    publish(options.out / "tsgen-mini", {"comparisons": figures} | notes, *tables)
 
 
 def _compare(source: DataSet, asked: str, systems: Sequence[str], options: Namespace) -> Any:
