@@ -22,6 +22,7 @@ export const byId = (id) => document.getElementById(id);
 
 export const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
+export const figure = (value) => value.toFixed(2).replace("-", "−");
 export const logProb = (value) => (value === null ? "–∞" : (value > -0.005 ? 0 : value).toFixed(2).replace("-", "−"));
 
 // The words of a text, those that a query or a path shares with it in <mark>: equal, or of one stem
