@@ -140,8 +140,8 @@ def fit(
         out: The folder of the engine. An engine that is there, made from the same inputs, is
             opened as it is.
         queries: Query id → text, in place of the queries that come with the documents.
-        judgments: Query id → {document id: grade} to train on. Without any, queries are made
-            from the documents as the settings [queries] say.
+        judgments: Query id → {document id: grade} to train on, in place of those that come with
+            the documents. The settings [queries] can have more queries written.
         validation: Query id → {document id: grade} to choose the best weights by.
         preset: The settings to start from; None for the defaults.
         settings: Settings by section, over those of the preset: [terms], [queries], [model],

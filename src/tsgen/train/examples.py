@@ -67,7 +67,8 @@ def numbered_examples(
     own = own_pairs(data, config, seed)
     if not pairs and not own:
         raise DataError(
-            f"{data.name}: no training queries: it has no judgments named train. Give a file of "
+            f"{data.name}: no training queries: it has no judgments named train. To search without "
+            "training, use `tsgen index`. To train, give a file of "
             'them with --queries (lines like {"query": "…", "document": "id"}), or learn from the '
             "documents' own words with --set train.pairs.titles=true --set train.pairs.pieces=4."
         )
