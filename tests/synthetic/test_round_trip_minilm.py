@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tsgen.synthetic import round_trip
 from tsgen.synthetic.round_trip import VECTORS, DenseFinder
+from tsgen.terms import sentence_vectors
 
 TEXTS = ["Make a new folder.", "The middle value of numbers.", "Send an email message."]
 
 
 def test_minilm_finds_without_common_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(round_trip, "BATCH", 2)  # so that lengths are sorted and put back
+    monkeypatch.setattr(sentence_vectors, "BATCH", 2)  # so that lengths are sorted and put back
     finder = DenseFinder(TEXTS, tmp_path)
     queries = ["create directories", "median", "post a letter by mail", "median"]
     assert finder.finds(queries, [0, 1, 2, 2], k=1).tolist() == [True, True, True, False]

@@ -56,7 +56,7 @@ from tsgen.model.backbone import BACKBONES, Architecture, Backbone, OutputSymbol
 from tsgen.model.vocabulary import shared
 from tsgen.settings import TERM_VECTORS, ModelConfig
 from tsgen.terms.encoder import load_encoder
-from tsgen.terms.sentence_vectors import longer_than, mean_state, sentence_vectors
+from tsgen.terms.sentence_vectors import longer_than, read_texts, sentence_vectors
 
 CONFIG_FILE, WEIGHTS_FILE = "term-vectors.json", "term-vectors.safetensors"
 RIDGE = 1.0  # smaller values give rare terms, which say little of other documents, large vectors
@@ -226,14 +226,7 @@ class TermVectors(Backbone):
 
     def query_vectors(self, queries: Sequence[str]) -> Tensor:
         """The vectors v(Q) [Q, d] of queries, with gradients."""
-        inputs = self.tokenizer(
-            list(queries),
-            padding=True,
-            truncation=True,
-            max_length=self.config.query_tokens,
-            return_tensors="pt",
-        ).to(self.vectors.device)
-        return mean_state(self.encoder, inputs)
+        return read_texts(self.encoder, self.tokenizer, queries, self.config.query_tokens)
 
 
 def _half(value: Tensor) -> Tensor:

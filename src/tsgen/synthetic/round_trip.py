@@ -5,10 +5,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from tsgen.artifact import write_beside
@@ -17,13 +16,13 @@ from tsgen.progress import show
 from tsgen.queries.lexical import LexicalIndex
 from tsgen.settings import MINILM
 from tsgen.terms.encoder import load_encoder
+from tsgen.terms.sentence_vectors import sentence_vectors
 
 # The round trip: a query is worth keeping if a retriever finds its document among the first k.
 #
 # `bm25` wants words in common. `minilm`, the cosine of MiniLM's vectors, also understands a query
 # in other words than the document's, but takes a while to read the corpus.
 
-BATCH = 64
 WINDOW = 128  # tokens of a text that MiniLM reads
 VECTORS = "vectors.npy"
 
@@ -53,7 +52,7 @@ class LexicalFinder:
 
 
 class VectorReader:
-    """Turns texts into vectors of length 1: the mean of MiniLM's states."""
+    """Turns texts into MiniLM's sentence vectors."""
 
     def __init__(self) -> None:
         self._encoder, self._tokenizer = load_encoder(MINILM)
@@ -61,24 +60,12 @@ class VectorReader:
 
     def vectors(self, texts: Sequence[str], what: str = "") -> NDArray[np.float32]:
         """[T, d] the vectors of texts. `what` is shown as progress, if it is given."""
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        vectors = np.zeros((len(texts), self._encoder.config.hidden_size), np.float32)
-        for start in range(0, len(order), BATCH):
-            if what:
-                show(what, start, len(order))
-            rows = order[start : start + BATCH]
-            vectors[rows] = self._batch([texts[i] for i in rows])
-        return vectors
 
-    @torch.inference_mode()
-    def _batch(self, texts: list[str]) -> Any:
-        inputs = self._tokenizer(
-            texts, padding=True, truncation=True, max_length=WINDOW, return_tensors="pt"
-        )
-        states = self._encoder(**inputs).last_hidden_state  # [B, S, d]
-        mask = inputs["attention_mask"].unsqueeze(-1)
-        mean = (states * mask).sum(1) / mask.sum(1)
-        return torch.nn.functional.normalize(mean, dim=-1).numpy()
+        def watch(done: int) -> None:
+            if what:
+                show(what, done, len(texts))
+
+        return sentence_vectors(self._encoder, self._tokenizer, texts, WINDOW, watch)
 
 
 class DenseFinder:

@@ -17,13 +17,18 @@ from torch import Tensor
 BATCH = 64  # texts that are read together
 
 
-def mean_state(encoder: Any, inputs: Any) -> Tensor:
-    """The normalised mean state [B, d] of the tokens of each text.
+def read_texts(encoder: Any, tokenizer: Any, texts: Sequence[str], window: int) -> Tensor:
+    """The vectors [B, d] of a batch of texts that are read together, with gradients.
 
     Args:
         encoder: A BERT-like model of transformers.
-        inputs: What its tokenizer returns for B texts: `input_ids` and `attention_mask` [B, S].
+        tokenizer: The encoder's fast tokenizer.
+        texts: B texts.
+        window: The number of tokens of each text that are read.
     """
+    inputs = tokenizer(
+        list(texts), padding=True, truncation=True, max_length=window, return_tensors="pt"
+    ).to(next(encoder.parameters()).device)
     states = encoder(**inputs).last_hidden_state  # [B, S, d]
     mask = inputs["attention_mask"].unsqueeze(-1)
     mean = (states * mask).sum(1) / mask.sum(1)
@@ -49,18 +54,11 @@ def sentence_vectors(
     """
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     vectors = np.zeros((len(texts), encoder.config.hidden_size), np.float32)
-    device = next(encoder.parameters()).device
     for start in range(0, len(order), BATCH):
         watch(start)
         rows = order[start : start + BATCH]
-        inputs = tokenizer(
-            [texts[i] for i in rows],
-            padding=True,
-            truncation=True,
-            max_length=window,
-            return_tensors="pt",
-        ).to(device)
-        vectors[rows] = mean_state(encoder, inputs).float().cpu().numpy()
+        read = read_texts(encoder, tokenizer, [texts[i] for i in rows], window)
+        vectors[rows] = read.float().cpu().numpy()
     return vectors
 
 
