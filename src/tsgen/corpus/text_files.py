@@ -49,6 +49,7 @@ _LINE_MARKS = re.compile(r"^ {0,3}(?:>[ \t]?)*(?:#{1,6}[ \t]+)?", re.M)
 _MD_EMPHASIS = re.compile(
     r"(?<!\w)(?P<mark>\*{1,3}|_{1,3})(?=\S)(?P<text>[^\n]{1,300}?)(?<=\S)(?P=mark)(?!\w)"
 )
+_NO_CHARACTER = re.compile(r"&#0+(?!\d);?")  # a reference to the character 0, which no text has
 _ASIDE = re.compile("\ufdd0([0-9]+)\ufdd1")  # a number between characters that no text has
 
 
@@ -96,7 +97,8 @@ def _prose(text: str) -> str:
 
     text = _INLINE.sub(inline, _DEFINITION.sub("", _ASIDE.sub("", text)))
     text = _MD_EMPHASIS.sub(r"\g<text>", _LINE_MARKS.sub("", _MD_RULE.sub("", text)))
-    return _ASIDE.sub(lambda found: kept[int(found[1])], html.unescape(text))
+    text = html.unescape(_NO_CHARACTER.sub(" ", text))
+    return _ASIDE.sub(lambda found: kept[int(found[1])], text)
 
 
 # reStructuredText as plain text.
