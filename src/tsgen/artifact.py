@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -167,14 +168,47 @@ def hash_strings(*parts: str) -> str:
 
 @contextmanager
 def write_beside(path: Path) -> Iterator[Path]:
-    """A temporary path in the same folder that takes the place of `path` if the body succeeds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    """A temporary path in the same folder that takes the place of `path` if the body succeeds.
+
+    A symbolic link stays, and the file that it names is replaced. What is no regular file (a
+    terminal, a named pipe, another device) is written to as it is, once the body has succeeded.
+    """
+    descriptor = descriptor_of(path)
+    if descriptor is not None or (path.exists() and not path.is_file() and not path.is_dir()):
+        with TemporaryDirectory() as folder:
+            beside = Path(folder, path.name)
+            yield beside
+            _copy_into(beside, path if descriptor is None else descriptor)
+        return
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         yield beside
-        beside.replace(path)
+        beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def descriptor_of(path: Path) -> int | None:
+    """The open file of this process that a path means, e.g. 1 for `/dev/stdout` and for links to
+    it; None for any other path."""
+    own = re.compile(rf"/(?:dev/fd|proc/(?:self|thread-self|{os.getpid()})/fd)/([0-9]+)")
+    name = path.absolute()
+    for _ in range(40):  # as many links as Linux follows
+        if found := own.fullmatch(os.path.normpath(name)):
+            return int(found[1])
+        if not name.is_symlink():
+            return None
+        name = name.parent / name.readlink()
+    return None
+
+
+def _copy_into(made: Path, target: Path | int) -> None:
+    """Write a finished file's bytes into a device, a named pipe or an open descriptor."""
+    sys.stdout.flush()
+    with made.open("rb") as source, open(target, "wb", closefd=isinstance(target, Path)) as into:
+        shutil.copyfileobj(source, into)
 
 
 def _of_another_format(folder: Path, values: Mapping[str, Any]) -> str:

@@ -1,6 +1,10 @@
 """What the verbs share: JSON that is complete or not there, progress for terminals and logs."""
 
 import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -50,6 +54,58 @@ def test_json_to_stdout_or_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
     write_json("-", VALUES)
     assert json.loads(capsys.readouterr().out) == PLAIN
+
+
+# Never by its name in /dev, which a failing test could replace for the whole machine.
+@pytest.mark.parametrize("name", ["/dev/fd/1", "/proc/self/fd/1", "link"])
+def test_json_to_the_device_of_stdout(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    target = tmp_path / name  # an absolute name stays as it is
+    print("before")
+    write_json(str(target), VALUES)
+    before, _, written = capfd.readouterr().out.partition("\n")
+    assert (before, json.loads(written)) == ("before", PLAIN)
+    assert target.is_symlink()
+    assert results_console(str(target)) is common.console
+
+
+def test_json_to_a_redirected_stdout_is_where_stdout_goes_on(tmp_path: Path) -> None:
+    code = (
+        "from tsgen.cli.common import write_json; print('a', flush=True); "
+        "write_json('/proc/self/fd/1', [1]); print('z')"
+    )
+    with (tmp_path / "out").open("w") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert "".join((tmp_path / "out").read_text().split()) == "a[1]z"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_json_to_a_named_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        read = reader.submit(pipe.read_bytes)
+        write_json(str(pipe), VALUES)
+        assert json.loads(read.result(20)) == PLAIN
+    assert pipe.is_fifo()
+
+
+def test_json_to_a_device(tmp_path: Path) -> None:
+    (tmp_path / "null").symlink_to("/dev/null")
+    write_json(str(tmp_path / "null"), VALUES)
+    assert Path("/dev/null").is_char_device()
+    assert (tmp_path / "null").is_symlink()
+
+
+def test_json_to_a_link_goes_to_its_file(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real/out.json")
+    for value in (1, 2):  # the file is not there, then it is
+        write_json(str(tmp_path / "link"), value)
+        assert (tmp_path / "link").is_symlink()
+        assert json.loads((tmp_path / "real" / "out.json").read_text()) == value
 
 
 def test_failed_json_leaves_the_old_file(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tsgen.baselines._bi_encoder import BiEncoder, BiEncoderConfig, Tokens, in_c
 from tsgen.corpus.dataset import DataSet
 from tsgen.errors import MissingExtraError
 from tsgen.records import Hit
-from tsgen.terms.encoder import empty_encoder
+from tsgen.terms.encoder import DATA_ONLY, empty_encoder
 
 IDS, VECTORS = "ids.json", "vectors.npy"
 
@@ -64,11 +64,11 @@ class DenseEncoder(BiEncoder):
     def empty(folder: Path) -> tuple[Any, Any]:
         """Make an encoder of the saved shape without its weights, of a T5 without the decoder."""
         hf: Any = import_module("transformers")
-        config = hf.AutoConfig.from_pretrained(folder)
+        config = hf.AutoConfig.from_pretrained(folder, **DATA_ONLY)
         if "t5" not in config.model_type:
             return empty_encoder(folder)
-        encoder = hf.AutoModelForTextEncoding.from_config(config)
-        return encoder, hf.AutoTokenizer.from_pretrained(folder, use_fast=True)
+        encoder = hf.AutoModelForTextEncoding.from_config(config, **DATA_ONLY)
+        return encoder, hf.AutoTokenizer.from_pretrained(folder, use_fast=True, **DATA_ONLY)
 
     def encoders(self) -> list[Any]:
         """The documents' encoder, and the queries' one if there is one."""

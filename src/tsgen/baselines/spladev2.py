@@ -27,7 +27,7 @@ from pydantic import Field
 from tsgen.baselines._bi_encoder import BiEncoderConfig, Tokens, register_bi_encoder
 from tsgen.baselines._sparse import SparseConfig, SparseEncoder, SparseRetriever
 from tsgen.errors import ConfigError
-from tsgen.terms.encoder import empty_encoder, encoder_path
+from tsgen.terms.encoder import DATA_ONLY, empty_encoder, encoder_path
 
 BLOCK = 1024  # tokens of the vocabulary whose logits are held at once
 HEADED = "ForMaskedLM"  # how the names of masked LMs end
@@ -147,7 +147,7 @@ class SPLADE(SparseEncoder):
         """Load a masked LM where the checkpoint is one, else an encoder with a new head."""
         path = encoder_path(config.encoder)
         try:
-            kinds = _hf().AutoConfig.from_pretrained(path).architectures or [""]
+            kinds = _hf().AutoConfig.from_pretrained(path, **DATA_ONLY).architectures or [""]
         except (OSError, ValueError):
             kinds = [""]  # loading it as an encoder explains what is wrong
         if not kinds[0].endswith(HEADED):
@@ -157,17 +157,18 @@ class SPLADE(SparseEncoder):
                 f"spladev2.layers = {config.layers} with {config.encoder!r}, a masked LM, whose "
                 "head fits its last layer only. Leave spladev2.layers out, or name an encoder."
             )
-        tokenizer = _hf().AutoTokenizer.from_pretrained(path, use_fast=True)
-        return cls(config, _hf().AutoModelForMaskedLM.from_pretrained(path), tokenizer)
+        tokenizer = _hf().AutoTokenizer.from_pretrained(path, use_fast=True, **DATA_ONLY)
+        model = _hf().AutoModelForMaskedLM.from_pretrained(path, **DATA_ONLY)
+        return cls(config, model, tokenizer)
 
     @staticmethod
     def empty(folder: Path) -> tuple[Any, Any]:
         """Make a masked LM or an encoder of the saved shape without its weights."""
-        config = _hf().AutoConfig.from_pretrained(folder)
+        config = _hf().AutoConfig.from_pretrained(folder, **DATA_ONLY)
         if not config.architectures[0].endswith(HEADED):
             return empty_encoder(folder)
-        model = _hf().AutoModelForMaskedLM.from_config(config)
-        return model, _hf().AutoTokenizer.from_pretrained(folder, use_fast=True)
+        model = _hf().AutoModelForMaskedLM.from_config(config, **DATA_ONLY)
+        return model, _hf().AutoTokenizer.from_pretrained(folder, use_fast=True, **DATA_ONLY)
 
     @torch.no_grad()
     def begin(self, texts: Sequence[str], queries: Sequence[str]) -> None:  # noqa: ARG002

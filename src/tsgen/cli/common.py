@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tsgen import parallel as processes
 from tsgen.progress import Reporter, reporting
 
+STDOUT = 1  # its descriptor
 WIDE = 200  # columns for tables that go into a file or a pipe, where nothing wraps
 
 console = Console(stderr=True)
@@ -104,11 +105,17 @@ def report(tables: Any, figures: Any, json_target: str | None, table_target: Pat
 
 def results_console(json_target: str | None) -> Console:
     """The console for tables: stdout, unless that is reserved for JSON."""
-    return console if json_target == "-" else output
+    if json_target is None:
+        return output
+    from tsgen.artifact import descriptor_of
+
+    to_stdout = json_target == "-" or descriptor_of(Path(json_target)) == STDOUT
+    return console if to_stdout else output
 
 
 def write_json(target: str | None, value: Any) -> None:
-    """Write `value` to a file, complete or not at all; to stdout for `-`; nowhere for None."""
+    """Write `value` to a file, complete or not at all; to stdout for `-`; nowhere for None. A
+    device or a named pipe is written to as it is."""
     if target is None:
         return
     import orjson

@@ -13,6 +13,7 @@ import torch
 
 from tsgen.errors import ConfigError, MissingExtraError
 from tsgen.model.backbone import FLAN_T5, SMOLLM2
+from tsgen.terms.encoder import DATA_ONLY
 
 NEEDS: dict[str, tuple[str, str | None, str, str]] = {
     # the extra, a package to install without what it needs to run, the weights, their reader
@@ -55,10 +56,12 @@ def smollm2() -> tuple[Any, Any]:
     hf: Any = import_module("transformers")
     (file,) = (path.name for path in folder.glob("*.gguf"))
     with redirect_stderr(StringIO()):  # a progress bar that ours would draw over
-        model = hf.AutoModelForCausalLM.from_pretrained(folder, gguf_file=file, dtype=torch.float32)
+        model = hf.AutoModelForCausalLM.from_pretrained(
+            folder, gguf_file=file, dtype=torch.float32, **DATA_ONLY
+        )
     model.hf_quantizer = None  # its weights are plain by now, but it would not save them
     del model.config.quantization_config
-    return model, hf.AutoTokenizer.from_pretrained(folder, gguf_file=file)
+    return model, hf.AutoTokenizer.from_pretrained(folder, gguf_file=file, **DATA_ONLY)
 
 
 PACKAGED: dict[str, Callable[[], tuple[Any, Any]]] = {FLAN_T5: flan_t5_small, SMOLLM2: smollm2}

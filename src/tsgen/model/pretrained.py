@@ -34,7 +34,7 @@ from tsgen.model.hf import (
 from tsgen.model.packaged import PACKAGED, package_folder, untie
 from tsgen.model.tree_cache import TreeCache
 from tsgen.settings import MINI_FLAT, MINILM, ModelConfig
-from tsgen.terms.encoder import encoder_path
+from tsgen.terms.encoder import DATA_ONLY, encoder_path
 
 _hf: Any = import_module("transformers")  # partly typed: taken as untyped
 
@@ -268,15 +268,15 @@ def require_pretrained(name: str | Path) -> None:
         package_folder(str(name))
     else:
         with _quietly(), _explained(name):
-            _hf.AutoConfig.from_pretrained(encoder_path(str(name)))
+            _hf.AutoConfig.from_pretrained(encoder_path(str(name)), **DATA_ONLY)
 
 
 def _from_hub(name: str | Path) -> tuple[Any, Any]:
     """The model and its tokenizer."""
     path = encoder_path(str(name))
     with _explained(name):
-        config = _hf.AutoConfig.from_pretrained(path)
-        return _model(path, config), _hf.AutoTokenizer.from_pretrained(path)
+        config = _hf.AutoConfig.from_pretrained(path, **DATA_ONLY)
+        return _model(path, config), _hf.AutoTokenizer.from_pretrained(path, **DATA_ONLY)
 
 
 @contextmanager
@@ -293,13 +293,22 @@ def _explained(name: str | Path) -> Iterator[None]:
 def _model(path: str, config: Any) -> Any:
     auto: Any = import_module("transformers.models.auto.modeling_auto")
     if config.is_encoder_decoder:
-        model = _hf.AutoModelForSeq2SeqLM.from_pretrained(path, dtype=torch.float32)
+        model = _hf.AutoModelForSeq2SeqLM.from_pretrained(path, dtype=torch.float32, **DATA_ONLY)
         if hasattr(config, "scale_decoder_outputs") and not _tied(model):
             untie(model.config)
         return model
     if config.model_type in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
-        return _hf.EncoderDecoderModel.from_encoder_decoder_pretrained(path, path).float()
-    return _hf.AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
+        return _encoder_decoder(path)
+    return _hf.AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, **DATA_ONLY)
+
+
+def _encoder_decoder(path: str) -> Any:
+    """An encoder, and a decoder that starts from the encoder's weights (BERT2BERT)."""
+    encoder = _hf.AutoModel.from_pretrained(path, **DATA_ONLY)
+    crossed = {"is_decoder": True, "add_cross_attention": True}
+    config = _hf.AutoConfig.from_pretrained(path, **crossed, **DATA_ONLY)
+    decoder = _hf.AutoModelForCausalLM.from_pretrained(path, config=config, **DATA_ONLY)
+    return _hf.EncoderDecoderModel(encoder=encoder, decoder=decoder).float()
 
 
 def _tied(model: Any) -> bool:

@@ -14,6 +14,7 @@ from tsgen.errors import ConfigError
 from tsgen.records import Document
 from tsgen.settings import DocT5QueryConfig
 from tsgen.synthetic.writers import WRITERS, WriterKind
+from tsgen.terms.encoder import DATA_ONLY
 
 
 class DocT5Query:
@@ -26,8 +27,8 @@ class DocT5Query:
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # it would draw over ours
         self._config = config
         try:
-            self._tokenizer = AutoTokenizer.from_pretrained(config.model)
-            self._model = AutoModelForSeq2SeqLM.from_pretrained(config.model)
+            self._tokenizer = AutoTokenizer.from_pretrained(config.model, **DATA_ONLY)
+            self._model = AutoModelForSeq2SeqLM.from_pretrained(config.model, **DATA_ONLY)
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"cannot load the query writer {config.model!r}: {str(error).splitlines()[0]} "

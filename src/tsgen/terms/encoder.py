@@ -10,8 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tsgen.errors import ConfigError
+from tsgen.errors import ArtifactError, ConfigError
 from tsgen.settings import MINILM
+
+DATA_ONLY = {"trust_remote_code": False}
+"""Passed wherever transformers reads a model: code that comes with one is neither run nor offered
+to be run."""
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -48,8 +52,8 @@ def load_encoder(name: str, layers: int | None = None) -> tuple[Any, Any]:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # it would draw over ours
     path = encoder_path(name)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path, use_fast=True)
-        model = AutoModel.from_pretrained(path)
+        tokenizer = AutoTokenizer.from_pretrained(path, use_fast=True, **DATA_ONLY)
+        model = AutoModel.from_pretrained(path, **DATA_ONLY)
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"cannot load the encoder {name!r}: {str(error).splitlines()[0]} "
@@ -65,9 +69,16 @@ def empty_encoder(folder: Path) -> tuple[Any, Any]:
     """An encoder of a saved shape with fresh weights, and its tokenizer: nothing is downloaded."""
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-    config = AutoConfig.from_pretrained(folder)
-    model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
-    return model, AutoTokenizer.from_pretrained(folder, use_fast=True)
+    try:
+        config = AutoConfig.from_pretrained(folder, **DATA_ONLY)
+        model = AutoModel.from_config(config, **DATA_ONLY)  # type: ignore[no-untyped-call]
+        return model, AutoTokenizer.from_pretrained(folder, use_fast=True, **DATA_ONLY)
+    except (OSError, ValueError) as error:
+        raise ArtifactError(
+            f"{folder}: cannot be read as an encoder: {str(error).splitlines()[0]} Expected the "
+            "files that tsgen wrote there, of a kind that transformers knows; code that comes "
+            "with a model is never run. Take the folder from where it was made."
+        ) from None
 
 
 # Weights to be shipped: in half precision, without the embeddings that come with the encoder.
