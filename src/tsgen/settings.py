@@ -569,6 +569,10 @@ class FavouriteConfig(StageConfig):
     first: int | None = Field(None, ge=1)
     """Search the order of the first so many terms only; None: of all. Needs one token a term."""
 
+    or_weight_order: bool = False
+    """Take the order by weight where the model, at temperature 1, finds it likelier than the first
+    beam; the paper takes the first beam."""
+
 
 class PairsConfig(StageConfig):
     """Which queries the generator learns from, beside the training judgments."""
@@ -644,15 +648,17 @@ class TrainConfig(TrainingConfig):
     iterations: int = Field(2, ge=1)
     """T: the first learns `order`, each later one the favourite permutations under the last."""
 
-    order: Literal["weight", "random", "query", "likelihood"] = "weight"
+    order: Literal["weight", "random", "likelihood", "shuffled", "query"] = "weight"
     """The order of the terms in the first iteration's targets: `weight`, heaviest first (the
-    paper's choice); `random`, a new random order each time a pair is met; `query`, the terms that
-    occur in the query before those that do not, each part in random order; `likelihood`, the
-    favourite permutation under the untrained model."""
+    paper's choice); `random`, one random order of each document's terms for good; `likelihood`, the
+    favourite permutation under the untrained model (both are in the paper's Table 6); `shuffled`, a
+    new random order each time a pair is met; `query`, the terms that occur in the query before
+    those that do not, each part newly shuffled."""
 
     permutations: int = Field(1, ge=1)
-    """In how many orders each pair is learned: the most likely orders found where favourite
-    permutations are the targets; random orders an epoch where `order` is `random` or `query`."""
+    """In how many orders each pair is learned: the first orders found where favourite permutations
+    are the targets; random orders of a document where `order` is `random`; new orders an epoch
+    where it is `shuffled` or `query`."""
 
     loss: Literal["seq2seq", "any_remaining", "documents"] = "seq2seq"
     """`seq2seq` (the paper): the next term of the target is right. `any_remaining`: each term of

@@ -39,14 +39,29 @@ def test_a_wide_beam_finds_the_likeliest_order(
     backbone, found = favourites(corpus, beam=50, batch=4, merge="none", **settings)
     for (query, document), favourite in zip(pairs(corpus), found, strict=True):
         orders = brute_force(corpus, backbone, query, **settings)[document]
-        by_weight = corpus.sets[document]
-        likelihood = {
-            order: order_log_prob(corpus, backbone, query, order, normalise=normalise)
-            for order in (orders[0][1], by_weight)
-        }
-        best = max(likelihood, key=lambda order: likelihood[order])
+        best = orders[0][1]
         assert favourite.terms == best
-        assert favourite.log_prob == pytest.approx(likelihood[best], abs=1e-4)
+        at_1 = order_log_prob(corpus, backbone, query, best, normalise=normalise)
+        assert favourite.log_prob == pytest.approx(at_1, abs=1e-4)
+
+
+def test_the_first_beam_is_the_target_where_the_weight_order_is_likelier() -> None:
+    backbone = ToyBackbone(WORDS.outputs)
+    orders = {
+        query: brute_force(WORDS, backbone, query, temperature=3.0)[0] for query in "abcdefgh"
+    }
+    for query, found in orders.items():  # an order by weight that is likelier at temperature 1 only
+        best = max(found, key=lambda one: order_log_prob(WORDS, backbone, query, one[1]))[1]
+        if best != found[0][1]:
+            break
+    sets = PostingsConstraint(word_corpus([best, *WORDS.sets[1:]]).arrays, WORDS.spelling)
+    config = FavouriteConfig(beam=50, merge="none", temperature=3.0)
+    guarded = config.model_copy(update={"or_weight_order": True})
+    (paper,) = favourite_permutations(backbone, sets, [(query, 0)], config)
+    (option,) = favourite_permutations(backbone, sets, [(query, 0)], guarded)
+    assert paper.terms == orders[query][0][1] != best
+    assert option.terms == best
+    assert option.log_prob > paper.log_prob
 
 
 @pytest.mark.parametrize("first", [1, 2])
@@ -61,10 +76,9 @@ def test_only_the_first_terms_are_searched(first: int, normalise: str) -> None:
             return order_log_prob(WORDS, backbone, asked, order, **settings | changes)
 
         searched = max(permutations(by_weight, min(first, len(by_weight))), key=log_prob)
-        options = [(*searched, *(t for t in by_weight if t not in searched)), by_weight]
-        at_1 = [log_prob(order[:first], temperature=1.0) for order in options]
-        assert favourite.terms == options[int(np.argmax(at_1))]
-        assert favourite.log_prob == pytest.approx(max(at_1), abs=1e-4)
+        assert favourite.terms == (*searched, *(t for t in by_weight if t not in searched))
+        at_1 = log_prob(searched, temperature=1.0)
+        assert favourite.log_prob == pytest.approx(at_1, abs=1e-4)
 
 
 def test_beginnings_are_distinct_sets_likeliest_first() -> None:
@@ -82,8 +96,8 @@ def test_beginnings_are_distinct_sets_likeliest_first() -> None:
 
 @corpora
 @pytest.mark.parametrize("beam", [1, 2])
-def test_never_worse_than_the_weight_order(corpus: Corpus, beam: int) -> None:
-    backbone, found = favourites(corpus, beam=beam)
+def test_an_option_is_never_worse_than_the_weight_order(corpus: Corpus, beam: int) -> None:
+    backbone, found = favourites(corpus, beam=beam, or_weight_order=True)
     kept = 0
     for (query, document), favourite in zip(pairs(corpus), found, strict=True):
         by_weight = order_log_prob(corpus, backbone, query, corpus.sets[document])
@@ -133,7 +147,7 @@ def test_at_least_the_weight_order_in_any_corpus(
     backbone = ToyBackbone(corpus.outputs)
     asked = [(query, document) for document in range(len(sets))]
     found = favourite_permutations(
-        backbone, constraint, asked, FavouriteConfig(beam=beam, merge=merge)
+        backbone, constraint, asked, FavouriteConfig(beam=beam, merge=merge, or_weight_order=True)
     )
     for by_weight, favourite in zip(corpus.sets, found, strict=True):
         assert favourite.log_prob >= order_log_prob(corpus, backbone, query, by_weight) - 1e-4

@@ -57,7 +57,7 @@ def test_learns_twenty_documents(family: str, tmp_path: Path) -> None:
 def _check_favourites(one: Generator) -> None:
     """The favourite permutation is at least as likely as the weight order, for every pair."""
     pairs = [(pair.query, (pair.document + shift) % 20) for pair in PAIRS for shift in (0, 7)]
-    config = FavouriteConfig(normalise="docid", batch=32)
+    config = FavouriteConfig(normalise="docid", batch=32, or_weight_order=True)
     favourites = favourite_permutations(one.backbone, one.constraint, pairs, config)
     spelled = [one.constraint.spelling.sequence(one.sets.terms(d)) for _, d in pairs]
     queries = [query for query, _ in pairs]
@@ -80,7 +80,7 @@ def _check_saving(one: Generator, folder: Path) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"loss": "any_remaining", "order": "random"},
+        {"loss": "any_remaining", "order": "shuffled"},
         {"prior_weight": 4.0, "random_negatives": 8},
         {"normalise": "full", "freeze_embeddings": True, "encoder_learning_rate": 2e-3},
     ],
@@ -90,7 +90,12 @@ def test_other_settings_learn_too(tmp_path: Path, changes: dict[str, object]) ->
 
 
 def test_a_few_terms_are_enough_to_search_over_valid_ones(tmp_path: Path) -> None:
-    changes = {"loss": "any_remaining", "order": "random", "random_negatives": 8, "first_tokens": 3}
+    changes = {
+        "loss": "any_remaining",
+        "order": "shuffled",
+        "random_negatives": 8,
+        "first_tokens": 3,
+    }
     one = trained("mini-word-set", tmp_path, **changes, epochs=270)
     assert recall_at_1(one, normalise="valid", merge="sum") == 1.0
 

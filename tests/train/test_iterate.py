@@ -145,7 +145,9 @@ def test_several_favourites_a_pair(tmp_path: Path) -> None:
         }
 
 
-@pytest.mark.parametrize(("order", "steps"), [("weight", [1, 3]), ("random", [3, 3])])
+@pytest.mark.parametrize(
+    ("order", "steps"), [("weight", [1, 3]), ("random", [3, 3]), ("shuffled", [3, 3])]
+)
 def test_several_permutations_make_longer_epochs(
     data: Path, tmp_path: Path, order: str, steps: list[int]
 ) -> None:

@@ -4,6 +4,10 @@ The paper's iterative optimisation: from iteration 2 on, the target for (Q, D) i
 Z_{1,N} of a search inside T(D) with beam B' and log p at temperature u, log softmax(logits / u).
 The search is the same as for retrieval, in a pool of one document. Where only the first terms of a
 target are learned, only their order is searched (see `beginnings`); the others follow by weight.
+
+An option goes beyond the paper: with `or_weight_order` the order by weight is compared with those
+found, all at temperature 1, and the likelier one is the target. A model that has learned the order
+by weight then seldom leaves it, so that iterating changes little.
 """
 
 from collections.abc import Sequence
@@ -118,7 +122,7 @@ Pair = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Favourite:
-    """An order of a term set, and its log p or that of its first terms."""
+    """An order of a term set, and its log p, or that of its first terms, at temperature 1."""
 
     terms: tuple[int, ...]
     log_prob: float
@@ -131,7 +135,8 @@ def favourite_permutations(
     pairs: Sequence[Pair],
     config: FavouriteConfig | None = None,
 ) -> list[Favourite]:
-    """For each pair the order that the beam finds, or the weight order where that is likelier."""
+    """For each pair the first beam of the search, or the weight order where the settings want it
+    and it is likelier."""
     return [best for best, *_ in best_permutations(backbone, constraint, pairs, 1, config)]
 
 
@@ -143,10 +148,10 @@ def best_permutations(
     count: int,
     config: FavouriteConfig | None = None,
 ) -> list[list[Favourite]]:
-    """For each pair up to `count` orders, most likely first.
+    """For each pair up to `count` orders that the search ends with, the first beam first.
 
-    They are chosen from the orders that the beam ends with and the order by weight. To end with
-    several orders, the search does not merge equal sets.
+    To end with several orders, the search does not merge equal sets. With `or_weight_order` the
+    order by weight is one of them, and they are sorted by their log p at temperature 1.
     """
     config = config or FavouriteConfig()
     favourites: list[list[Favourite]] = []
@@ -176,7 +181,7 @@ def _best(
             for each, order in zip(begun, by_weight, strict=True)
         ]
     options = [  # without terms there is nothing to find but the empty order
-        list(dict.fromkeys([*orders, order]))
+        list(dict.fromkeys([*orders, order])) if config.or_weight_order else orders or [order]
         for orders, order in zip(found, by_weight, strict=True)
     ]
     owner = np.repeat(np.arange(len(pairs)), [len(orders) for orders in options])
@@ -184,7 +189,10 @@ def _best(
     sequences = [constraint.spelling.sequence(order) for order in learned]
     scores = iter(log_likelihoods(backbone, queries, owner, sequences, among).tolist())
     scored = [[Favourite(order, next(scores)) for order in orders] for orders in options]
-    return [sorted(each, key=lambda one: -one.log_prob)[:count] for each in scored]
+    if config.or_weight_order:
+        for each in scored:
+            each.sort(key=lambda one: -one.log_prob)
+    return [each[:count] for each in scored]
 
 
 def _orders(
@@ -209,5 +217,5 @@ def _completed(first: tuple[int, ...], by_weight: tuple[int, ...]) -> tuple[int,
 
 def _decoding(config: FavouriteConfig, count: int) -> DecodeConfig:
     several = {"orders": count, "merge": "none", "beam": max(config.beam, count)}
-    values = config.model_dump(exclude={"first"})
+    values = config.model_dump(exclude={"first", "or_weight_order"})
     return DecodeConfig(**values | (several if count > 1 else {}))

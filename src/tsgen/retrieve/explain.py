@@ -38,8 +38,11 @@ class Explanation:
 def explain(
     source: Engine | Snapshot, document_id: str, queries: Sequence[str]
 ) -> list[Explanation]:
-    """For each query the most likely order I of T(D), as the search of the iterative optimisation
-    finds it, and log p(I_i | I_<i, Q) of every term."""
+    """For each query the most likely order I of T(D), and log p(I_i | I_<i, Q) of every term.
+
+    The search is that of the iterative optimisation, but at temperature 1, and the order by weight
+    is always among those compared.
+    """
     engine = snapshot_of(source)
     number = engine.documents.number(document_id)
     if number is None:
@@ -55,9 +58,9 @@ def snapshot_of(source: Engine | Snapshot) -> Snapshot:
 def _explain(engine: Snapshot, number: int, query: str) -> Explanation:
     generator, train = engine.generator, engine.config.train
     backbone, constraint, sets = generator.backbone, generator.constraint, generator.sets
-    (favourite,) = favourite_permutations(
-        backbone, constraint, [(query, number)], train.favourite_search
-    )
+    likeliest = {"temperature": 1.0, "or_weight_order": True}
+    config = train.favourite_search.model_copy(update=likeliest)
+    (favourite,) = favourite_permutations(backbone, constraint, [(query, number)], config)
     prefixes = [favourite.terms[: i + 1] for i in range(len(favourite.terms))]
     by_weight = constraint.term_sets.row(number)
     sequences = [constraint.spelling.sequence(terms) for terms in prefixes]

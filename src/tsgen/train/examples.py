@@ -172,6 +172,23 @@ def weight_order(sets: TermSets, documents: Sequence[int] | Int) -> Ragged:
     return every.take(np.asarray(documents, dtype=np.int64))
 
 
+def random_order(sets: TermSets, documents: Sequence[int] | Int, copies: int, seed: int) -> Ragged:
+    """[copies · P] the terms of each document in `copies` random orders, one row after the other.
+
+    The orders depend on the seed and the document alone, so all pairs of a document have the same.
+    """
+    distinct, place = np.unique(np.asarray(documents, dtype=np.int64), return_inverse=True)
+    orders = [
+        np.random.default_rng((seed, document, copy)).permutation(sets.terms(document))
+        for document in distinct.tolist()
+        for copy in range(copies)
+    ]
+    lengths = np.array([len(order) for order in orders], dtype=np.int64)
+    values = np.concatenate([np.zeros(0, dtype=np.int32), *orders]).astype(np.int32)
+    rows = copies * place[:, None] + np.arange(copies)
+    return Ragged(offsets_of(lengths), values).take(rows.ravel())
+
+
 def at_random(terms: Int32, query: str, rng: np.random.Generator) -> Int32:
     """A random order of the terms."""
     return rng.permutation(terms)
@@ -202,7 +219,7 @@ def reorder(order: str, sets: TermSets) -> Reorder | None:
     """What a value of the setting `train.order` does to targets; None where their order stays."""
     if order == "query":
         return QueryFirst(sets)
-    return at_random if order == "random" else None
+    return at_random if order == "shuffled" else None
 
 
 # Targets: the tokens that the decoder is to write for a pair.

@@ -1,7 +1,8 @@
 """Iterative optimisation, Section 3.3 of the paper.
 
-Iteration 1 learns the terms by weight. In iteration T ≥ 2 the target of (Q, D) is the favourite
-permutation under Θ^{T−1}: the first beam of a search inside T(D) with beam B' and temperature u.
+Iteration 1 learns the terms by weight, or in another order that is known before. In iteration T ≥ 2
+the target of (Q, D) is the favourite permutation under Θ^{T−1}: the first beam of a search inside
+T(D) with beam B' and temperature u.
 Each iteration goes on from the last one's weights until validation M@10 stops rising. It is a stage
 of its own: what is done is not done again, what was interrupted goes on from its last checkpoint.
 """
@@ -27,7 +28,7 @@ from tsgen.model.generator import Generator
 from tsgen.progress import show
 from tsgen.queries.pairs import Pair
 from tsgen.settings import FavouriteConfig, GeneratorConfig, ModelConfig, TrainConfig
-from tsgen.train.examples import examples, reorder, weight_order
+from tsgen.train.examples import examples, random_order, reorder, weight_order
 from tsgen.train.hard_negatives import find_hard_negatives
 from tsgen.train.loop import TrainingSet, train
 from tsgen.training_loop import remove_checkpoint, shown
@@ -135,9 +136,13 @@ class _Iteration:
             orders = favourite_orders(generator, pairs, self._search(generator), folder, count)
             return TrainingSet(_repeated(pairs, count), orders, hard=hard and hard.repeated(count))
         each_time = reorder(self.config.order, generator.sets)
-        times = count if each_time else 1
+        times = 1 if self.config.order == "weight" else count
+        sets, documents = generator.sets, [pair.document for pair in pairs]
+        if self.config.order == "random":
+            orders = random_order(sets, documents, count, self.seed)
+        else:
+            orders = weight_order(sets, np.repeat(documents, times))
         learned = _repeated(pairs, times)
-        orders = weight_order(generator.sets, [pair.document for pair in learned])
         return TrainingSet(learned, orders, each_time, hard and hard.repeated(times))
 
     def _search(self, generator: Generator) -> FavouriteConfig:

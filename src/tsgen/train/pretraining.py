@@ -25,7 +25,7 @@ from tsgen.model.generator import Generator
 from tsgen.queries.pairs import Pair, judged_pairs
 from tsgen.settings import ModelConfig, PretrainConfig, PseudoQueryConfig, TrainConfig
 from tsgen.synthetic.pseudo_query import PseudoJudged, PseudoPairs
-from tsgen.train.examples import Targets, Validation, reorder, sampled, weight_order
+from tsgen.train.examples import Targets, Validation, random_order, reorder, sampled, weight_order
 from tsgen.train.iterate import FIGURES, MODEL
 from tsgen.train.loop import minimise
 from tsgen.train.objective import Objective
@@ -135,7 +135,12 @@ class _Stream:
     ) -> None:
         documents = np.arange(len(generator.sets))
         self._objective, self._stream = Objective(generator, config, documents), stream
-        every = weight_order(generator.sets, documents)
+        by_weight = config.order != "random"
+        every = (
+            weight_order(generator.sets, documents)
+            if by_weight
+            else random_order(generator.sets, documents, 1, seed)
+        )
         order = reorder(config.order, generator.sets)
         self._targets = Targets(generator.constraint.spelling, every, order)
         self._size, self._seed = config.batch_size, seed
