@@ -28,7 +28,11 @@ FREE = {"dropout", "query_tokens"}  # what may be set as one likes
 
 
 class WordsConfig(StageConfig):
-    """How a text becomes words."""
+    """How a text becomes words. The paper has `split = "spaces"`, no stop words and no stemmer."""
+
+    split: Literal["words", "spaces"] = "words"
+    """Where a word ends: at any sign that is no letter or digit, a hyphen among them (`words`), or
+    at a space, without the punctuation around the word (`spaces`, the paper)."""
 
     stop_words: Literal["english", "none"] = "english"
     """Which words are left out: the frequent ones of English, or none."""
@@ -863,7 +867,6 @@ WEIGHTS_TABLES: Mapping[str, tuple[str, type[StageConfig]]] = {
     "learned": ("weigher", LearnedConfig),
     "pretrained": ("pretrained", PretrainedConfig),
     "tfidf": ("tfidf", TfidfConfig),
-    "title": ("title", TfidfConfig),
 }
 """The table of a settings file for each kind of term weights that has settings."""
 

@@ -54,6 +54,37 @@ def test_spelling_is_stable(text: str) -> None:
     assert PLAIN.spellings(" ".join(words)) == words or not text.isascii()
 
 
+PAPER = Splitter(WordsConfig(split="spaces", stop_words="none", stem="none"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "The well-known (white) bread's 3.14, and/or U.S.A.!",
+            "the well-known white bread 3.14 and/or usa",
+        ),
+        ("“quoted” don't -- Café—bar", "quoted dont café—bar"),
+        ("a  b\nc\t...", "a b c"),
+        ("北京大学-x y", "北京 京大 大学 x y"),
+        ("... --- ''", ""),
+    ],
+)
+def test_between_spaces_as_in_the_paper(text: str, words: str) -> None:
+    found = PAPER.split(text)
+    assert [word.text for word in found] == words.replace("é", "e").split()
+    assert PAPER.spellings(text) == [word.text for word in found]
+    for word in found:
+        assert normalise(text[word.start : word.end]) == word.text
+
+
+@given(st.text(max_size=60))
+def test_between_spaces_both_ways_agree(text: str) -> None:
+    found = PAPER.split(text)
+    assert PAPER.spellings(text) == [word.text for word in found]
+    assert all(normalise(text[w.start : w.end]) == w.text and w.text for w in found)
+
+
 def test_stop_words_are_dropped() -> None:
     assert Splitter().spellings("What is the sodium level") == ["sodium", "level"]
 

@@ -202,47 +202,42 @@ def _contents(data: DataSet) -> Iterator[str]:
 TERM_WEIGHTS.register(WeightsKind("tfidf", TfidfConfig, build_tfidf, load_tfidf))
 
 
-# The weights `title`: the words of the title first, as in the paper's Table 6, then tf-idf.
+# The weights `title`: the words of the title alone, as in the paper's Table 6.
+
+
+class TitleConfig(StageConfig):
+    """Nothing to set."""
 
 
 class TitleWeights:
-    """The i-th distinct title word weighs 1 + 1 / i, any other word w / (1 + w) by its tf-idf w."""
+    """The i-th distinct word of the title weighs 1 / i; no other word can be a term."""
 
-    def __init__(self, splitter: Splitter, rest: TfidfWeights) -> None:
+    def __init__(self, splitter: Splitter) -> None:
         self._splitter = splitter
-        self._rest = rest
 
     def weigh(self, documents: Iterable[Document]) -> Iterator[dict[str, float]]:
-        """For each document its distinct words; words of one stem weigh the same."""
+        """For each document the distinct words of its title; words of one stem weigh the same."""
         for document in documents:
-            yield self._weigh(document)
+            title = self._splitter.spellings(document.title)
+            keys = dict.fromkeys(map(self._splitter.key, title))
+            place = {key: i for i, key in enumerate(keys, 1)}
+            yield {word: 1 / place[self._splitter.key(word)] for word in title}
 
     def save(self, folder: Path) -> None:
-        """Write what the tf-idf weights need."""
-        self._rest.save(folder)
-
-    def _weigh(self, document: Document) -> dict[str, float]:
-        title = self._splitter.spellings(document.title)
-        place = {key: i for i, key in enumerate(dict.fromkeys(map(self._splitter.key, title)), 1)}
-        (rest,) = self._rest.weigh([document])
-        weights = {}
-        for word, weight in rest.items():
-            i = place.get(self._splitter.key(word))
-            weights[word] = 1 + 1 / i if i else weight / (1 + weight)
-        return weights
+        """Write nothing: a title says all that is needed."""
 
 
 def _build_title(
-    data: DataSet, splitter: Splitter, config: TfidfConfig, workspace: Workspace
+    data: DataSet, splitter: Splitter, config: TitleConfig, workspace: Workspace
 ) -> TitleWeights:
-    return TitleWeights(splitter, build_tfidf(data, splitter, config))
+    return TitleWeights(splitter)
 
 
-def _load_title(folder: Path, splitter: Splitter, config: TfidfConfig) -> TitleWeights:
-    return TitleWeights(splitter, load_tfidf(folder, splitter, config))
+def _load_title(folder: Path, splitter: Splitter, config: TitleConfig) -> TitleWeights:
+    return TitleWeights(splitter)
 
 
-TERM_WEIGHTS.register(WeightsKind("title", TfidfConfig, _build_title, _load_title))
+TERM_WEIGHTS.register(WeightsKind("title", TitleConfig, _build_title, _load_title))
 
 
 # The weights `random`, a control in the paper's Table 6: any word of a document may be its term.

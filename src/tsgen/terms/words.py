@@ -9,6 +9,9 @@ The rules, in order:
   overlapping pairs of characters, the usual choice where no dictionary is at hand;
 - a spelling is compatibility-composed (NFKC), case-folded and without diacritics (`Café` → `cafe`).
 
+With `split = "spaces"`, a word is instead all that stands between two spaces, without the
+punctuation around it: `well-known` is one word then. Unspaced scripts and spellings stay the same.
+
 With `ngrams` > 1, runs of up to that many words between punctuation are terms too, unless they
 start or end with a stop word. With `stem`, words of one stem are one term (`Splitter.key`).
 """
@@ -21,7 +24,7 @@ from copy import copy
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import orjson
 import regex
@@ -52,6 +55,7 @@ _UNICODE_WORD = regex.compile(
 _ASCII_WORD = re.compile(
     r"(?:[a-zA-Z]\.){2,}|\d+(?:[.,]\d+)+(?![a-zA-Z0-9])|[a-zA-Z0-9]+(?:'[a-zA-Z0-9]+)*", re.ASCII
 )
+_BETWEEN_SPACES = regex.compile(r"[\p{L}\p{N}](?:\S*[\p{L}\p{N}\p{M}])?")
 _HAS_UNSPACED = regex.compile(rf"[{_UNSPACED}]")
 _GAP = re.compile(r"[-‐‑\s]*")  # what may stand between the words of one n-gram
 _DIACRITICS = dict.fromkeys(range(0x0300, 0x0370))
@@ -77,7 +81,7 @@ class Splitter:
 
     def split(self, text: str) -> list[Word]:
         """The words of a text in order, without stop words, then its n-grams."""
-        words = list(_words(text))
+        words = list(self._words(text))
         kept = [word for word in words if word.text not in self._stop]
         return kept + (self._ngrams(text, words) if self.config.ngrams > 1 else [])
 
@@ -86,7 +90,7 @@ class Splitter:
         plain = text.isascii()
         if self.config.ngrams > 1 or (not plain and _HAS_UNSPACED.search(text)):
             return [word.text for word in self.split(text)]
-        found = map(normalise, (_ASCII_WORD if plain else _UNICODE_WORD).findall(text))
+        found = map(normalise, self._pattern(plain).findall(text))
         return [word for word in found if word and word not in self._stop]
 
     def key(self, word: str) -> str:
@@ -100,6 +104,26 @@ class Splitter:
     def _key(self, word: str) -> str:
         assert self._stem is not None
         return " ".join(self._stem(part) for part in word.split(" "))
+
+    def _pattern(self, plain: bool) -> Any:
+        """What finds the words of a text, which is `plain` if it is ASCII."""
+        if self.config.split == "spaces":
+            return _BETWEEN_SPACES
+        return _ASCII_WORD if plain else _UNICODE_WORD
+
+    def _words(self, text: str) -> Iterator[Word]:
+        """All words, stop words included."""
+        pattern = self._pattern(text.isascii())
+        for match in pattern.finditer(text):
+            raw, start = match.group(), match.start()
+            if raw.isascii() or not _HAS_UNSPACED.search(raw):
+                if word := normalise(raw):
+                    yield Word(word, start, match.end())
+            elif pattern is _UNICODE_WORD:
+                yield from _pairs(raw, start)
+            else:
+                for part in _UNICODE_WORD.finditer(text, start, match.end()):
+                    yield from _pairs(part.group(), part.start())
 
     def _ngrams(self, text: str, words: list[Word]) -> list[Word]:
         found = []
@@ -126,17 +150,16 @@ def normalise(raw: str) -> str:
     return word.replace(".", "") if not word[:1].isdigit() else word
 
 
-def _words(text: str) -> Iterator[Word]:
-    """All words, stop words included."""
-    pattern = _ASCII_WORD if text.isascii() else _UNICODE_WORD
-    for match in pattern.finditer(text):
-        raw, start = match.group(), match.start()
-        if not raw.isascii() and _HAS_UNSPACED.match(raw):
-            for i in range(max(len(raw) - 1, 1)):
-                pair = raw[i : i + 2]
-                yield Word(normalise(pair), start + i, start + i + len(pair))
-        elif word := normalise(raw):
-            yield Word(word, start, match.end())
+def _pairs(raw: str, start: int) -> Iterator[Word]:
+    """The overlapping pairs of characters of an unspaced run that was found at `start`; any other
+    word as it is."""
+    if not _HAS_UNSPACED.match(raw):
+        if word := normalise(raw):
+            yield Word(word, start, start + len(raw))
+        return
+    for i in range(max(len(raw) - 1, 1)):
+        pair = raw[i : i + 2]
+        yield Word(normalise(pair), start + i, start + i + len(pair))
 
 
 # Looking up the terms that the words of a query stand for: those with the same key (stem).
