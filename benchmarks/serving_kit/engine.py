@@ -4,14 +4,10 @@ import shutil
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from tsgen.corpus.load import load
 from tsgen.model.mini import Mini
 from tsgen.retrieve.build import index_config, index_documents
-from tsgen.retrieve.engine import Engine
 from tsgen.settings import MiniConfig
-from tsgen.terms.words import Splitter
 
 DOCUMENTS = 300
 
@@ -36,22 +32,3 @@ def made_engine(folder: Path) -> Path:
         source, index_config(tables), folder / "model", folder / "engine", folder / "cache"
     )
     return folder / "engine"
-
-
-def sample_texts(engine: Path, count: int, seed: int = 0) -> tuple[list[str], list[str]]:
-    """Queries of three to eight words of some documents, and texts of others to write."""
-    opened = Engine.load(engine)
-    rng, splitter = np.random.default_rng(seed), Splitter(opened.config.terms.words)
-    numbers = rng.integers(0, len(opened.documents), size=2 * count)
-    queries, texts = [], []
-    for number in numbers:
-        text = opened.documents[int(number)].contents
-        words = splitter.spellings(text[:2000])
-        if len(words) < 3:
-            continue
-        length = min(len(words), int(rng.integers(3, 9)))
-        if len(queries) < count:
-            queries.append(" ".join(rng.choice(words, length, replace=False)))
-        else:
-            texts.append(text[:2000])
-    return queries, texts

@@ -1,15 +1,20 @@
 """Clients that search and now and then write, for a while."""
 
+import http.client
+import json
 import threading
 import time
 from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
 
-import httpx2
 import numpy as np
 
 from serving_kit.server import AUTHORIZED, Server
 
 SAMPLE = 0.5  # seconds between two readings of the memory
+PATIENCE = 120.0  # seconds for an answer
+JSON = {"Content-Type": "application/json"}
 
 
 @dataclass
@@ -54,23 +59,48 @@ class Clients:
 
     def _client(self, server: Server, load: Load, stop: threading.Event, number: int) -> None:
         rng, own = np.random.default_rng(number), _Own(self, number)
-        with httpx2.Client(base_url=server.address, timeout=120) as http:
-            while not stop.is_set():
-                writes = rng.random() < self.writes
-                began = time.perf_counter()
-                try:
-                    wrong = own.write(http) if writes else self._search(http, rng)
-                except httpx2.HTTPError as error:
-                    wrong = repr(error)
-                seconds = time.perf_counter() - began
-                (load.writes if writes else load.searches).append(seconds)
-                if wrong:
-                    load.errors.append(wrong)
+        connection = _Connection(server.address)
+        while not stop.is_set():
+            writes = rng.random() < self.writes
+            began = time.perf_counter()
+            try:
+                wrong = own.write(connection) if writes else self._search(connection, rng)
+            except (OSError, http.client.HTTPException) as error:
+                wrong = repr(error)
+            seconds = time.perf_counter() - began
+            (load.writes if writes else load.searches).append(seconds)
+            if wrong:
+                load.errors.append(wrong)
+        connection.close()
 
-    def _search(self, http: httpx2.Client, rng: np.random.Generator) -> str:
+    def _search(self, connection: "_Connection", rng: np.random.Generator) -> str:
         query = self.queries[int(rng.integers(len(self.queries)))]
-        answer = http.post("/search", json={"query": query, "k": self.k})
-        return "" if answer.status_code == 200 else f"{answer.status_code}: {answer.text}"
+        return connection.ask("POST", "/search", {"query": query, "k": self.k})
+
+
+class _Connection:
+    """One client's connection. The standard library's, which leaves most of the processor to the
+    server that is measured on the same machine."""
+
+    def __init__(self, address: str) -> None:
+        place = urlsplit(address)
+        self._http = http.client.HTTPConnection(place.hostname or "", place.port, timeout=PATIENCE)
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> str:
+        """Send a request and read the whole answer; what went wrong, or nothing."""
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            self._http.request(method, path, data, JSON | headers)
+            answer = self._http.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException):
+            self._http.close()  # the next request opens another connection
+            raise
+        return "" if answer.status < 300 else f"{answer.status}: {text[:300]!r}"
+
+    def close(self) -> None:
+        """Close it."""
+        self._http.close()
 
 
 class _Own:
@@ -80,13 +110,13 @@ class _Own:
         self._texts, self._path, self._turn = clients.texts, f"/documents/client-{number}", number
         self._there = False
 
-    def write(self, http: httpx2.Client) -> str:
+    def write(self, connection: _Connection) -> str:
         """Add it or, if it is there, remove it; what went wrong."""
         if self._there:
-            answer = http.delete(self._path, headers=AUTHORIZED)
+            wrong = connection.ask("DELETE", self._path, **AUTHORIZED)
         else:
             self._turn += 1
             body = {"text": self._texts[self._turn % len(self._texts)]}
-            answer = http.put(self._path, json=body, headers=AUTHORIZED)
+            wrong = connection.ask("PUT", self._path, body, **AUTHORIZED)
         self._there = not self._there
-        return "" if answer.is_success else f"{answer.status_code}: {answer.text}"
+        return wrong

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,11 +38,14 @@ class Server:
 
 
 @contextmanager
-def running(engine: Path, log: Path, *options: str) -> Iterator[Server]:
+def running(
+    engine: Path, log: Path, *options: str, environment: Mapping[str, str] = os.environ
+) -> Iterator[Server]:
     """Start, wait until it is ready; at the end it must end well."""
     command = [sys.executable, "-m", "tsgen", "serve", str(engine), "--port", "0", *options]
     with log.open("wb") as stream:
-        process = subprocess.Popen(command, stderr=stream, env=os.environ | {"TSGEN_TOKEN": TOKEN})
+        own = {**environment, "TSGEN_TOKEN": TOKEN}
+        process = subprocess.Popen(command, stderr=stream, env=own)
     try:
         server = Server(_address(process, log), process, log)
         _wait_ready(server)

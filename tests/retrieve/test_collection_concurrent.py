@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from living import DOCUMENTS, rebuilt, rounded
-from tsgen.errors import ArtifactError
+from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document
 from tsgen.retrieve import storage as database
+from tsgen.retrieve.collection import Unfinished
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.storage import Store
+from tsgen.retrieve.snapshot import Snapshot
+from tsgen.retrieve.storage import State, Store
 
 ALWAYS = {document.id for document in DOCUMENTS}
 BATCH = 3
@@ -58,6 +60,79 @@ def test_readers_see_whole_changes_only(folder: Path) -> None:
         assert all(reader.result() for reader in readers)
         found = collection.search(["moss", "fern"])
         assert rounded(found) == rounded(rebuilt(collection).search(["moss", "fern"]))
+
+
+class Held:
+    """A preparation that begins and then waits until it may go on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.began, self.may_go_on = Event(), Event()
+        prepare = Snapshot.prepare
+
+        def held(snapshot: Snapshot) -> None:
+            prepare(snapshot)
+            self.began.set()
+            assert self.may_go_on.wait(20)
+
+        monkeypatch.setattr(Snapshot, "prepare", held)
+
+
+def test_no_search_waits_for_a_change_that_is_prepared(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(monkeypatch)
+    with Engine.load(folder) as collection, ThreadPoolExecutor(1) as threads:
+        before = collection.search("moss")
+        adding = threads.submit(collection.add, batch(0), prepare=True)
+        assert held.began.wait(20)
+        assert collection.search("moss") == before
+        assert len(collection) == len(ALWAYS)
+        assert not adding.done()
+        held.may_go_on.set()
+        assert adding.result().added == BATCH
+        assert len(collection) == len(ALWAYS) + BATCH
+        assert collection.remove(["n0-0", "n0-1"], prepare=True) == 2
+        assert len(collection) == len(ALWAYS) + BATCH - 2
+
+
+def test_what_another_process_finished_is_seen_while_a_change_is_prepared(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(monkeypatch)
+    with (
+        Engine.load(folder) as collection,
+        Engine.load(folder) as other,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        adding = threads.submit(collection.add, batch(0), prepare=True)
+        assert held.began.wait(20)
+        other.add(batch(1))
+        size = threads.submit(collection.__len__)
+        held.may_go_on.set()
+        assert size.result() == len(ALWAYS) + 2 * BATCH
+        assert adding.result().added == BATCH
+
+
+def test_a_change_that_fails_is_not_waited_for(folder: Path) -> None:
+    with Engine.load(folder) as collection, Engine.load(folder) as other:
+        with pytest.raises(DataError):
+            collection.remove(["d0", "unknown"], prepare=True)
+        other.add(batch(0))  # takes the number of the change that failed
+        assert len(collection) == len(ALWAYS) + BATCH
+
+
+def test_an_earlier_state_is_as_good_if_only_unfinished_changes_are_missing() -> None:
+    unfinished = Unfinished()
+    for number in (5, 6, 8):
+        unfinished.add(number)
+    assert unfinished.cover(State(0, 4), State(0, 4))
+    assert unfinished.cover(State(0, 4), State(0, 6))
+    assert not unfinished.cover(State(0, 3), State(0, 6))
+    assert not unfinished.cover(State(0, 4), State(0, 8))
+    assert not unfinished.cover(State(0, 4), State(4, 5))  # compacted
+    unfinished.remove([5])
+    assert not unfinished.cover(State(0, 4), State(0, 6))
+    assert unfinished.cover(State(0, 5), State(0, 6))
 
 
 def test_writers_in_threads_wait_for_one_another(folder: Path) -> None:

@@ -61,13 +61,19 @@ class Foods:
             raise DataError(f"{document_id!r}: no such document")
         return self.documents[document_id]
 
-    def add(self, documents: Sequence[Document]) -> Changed:
+    @property
+    def snapshot(self) -> "Foods":
+        return self
+
+    def add(self, documents: Sequence[Document], *, prepare: bool = False) -> Changed:
+        assert prepare  # or a search would have to do it
         self.may_go_on.wait(20)
         added = sum(document.id not in self.documents for document in documents)
         self.documents |= {document.id: document for document in documents}
         return Changed(added, len(documents) - added)
 
-    def remove(self, ids: Sequence[str]) -> int:
+    def remove(self, ids: Sequence[str], *, prepare: bool = False) -> int:
+        assert prepare
         for id in ids:
             self.document(id)
             del self.documents[id]

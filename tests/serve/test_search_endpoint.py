@@ -60,7 +60,7 @@ def test_what_was_removed_meanwhile_does_not_come_back() -> None:
     class Removing(Foods):
         def search(self, *asked, **how):
             found = super().search(*asked, **how)
-            self.remove(["d2"])
+            self.remove(["d2"], prepare=True)
             return found
 
     with client(Removing()) as http:

@@ -85,6 +85,21 @@ def test_between_spaces_both_ways_agree(text: str) -> None:
     assert all(normalise(text[w.start : w.end]) == w.text and w.text for w in found)
 
 
+ENGLISH, PAIRS = Splitter(), Splitter(WordsConfig(ngrams=2))
+
+
+@pytest.mark.parametrize("splitter", [ENGLISH, PLAIN, PAIRS, PAPER])
+@given(st.lists(st.sampled_from("Rye ryes' bread, the Bread's U.S. 1,000 café é é-bread".split())))
+def test_places_of_some_words_are_those_of_all_words_with_their_keys(
+    splitter: Splitter, parts: list[str]
+) -> None:
+    text = " ".join(parts)
+    words = [(word.start, word.end, splitter.key(word.text)) for word in splitter.split(text)]
+    keys = {splitter.key(word) for word in ("bread", "rye", "us", "the", "rye bread", "é")}
+    assert splitter.places(text, keys) == [word for word in words if word[2] in keys]
+    assert len(splitter.places(text, {word[2] for word in words})) == len(words)
+
+
 def test_stop_words_are_dropped() -> None:
     assert Splitter().spellings("What is the sodium level") == ["sodium", "level"]
 

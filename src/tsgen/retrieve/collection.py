@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tsgen.docids.assign import KEPT, kept_weights
 from tsgen.errors import ArtifactError, DataError, named
 from tsgen.records import Document
-from tsgen.retrieve.storage import Base, Bases, Store, as_json
+from tsgen.retrieve.storage import Base, Bases, State, Store, as_json
 from tsgen.settings import TermsConfig
 from tsgen.terms.passages import PassageVectors
 from tsgen.terms.selection import combinations_by_rank, rank
@@ -157,6 +157,39 @@ class Changed(NamedTuple):
     updated: int
 
 
+Begun = Callable[[int], None]
+"""Called with the number of a change, within its transaction."""
+
+
+def _unnoted(_number: int) -> None:
+    """Take no note of a change."""
+
+
+class Unfinished:
+    """The changes that are on disk or about to be, and whose calls have not returned."""
+
+    def __init__(self) -> None:
+        self._numbers, self._changing = frozenset[int](), Lock()
+
+    def add(self, number: int) -> None:
+        """Count a change as unfinished, before anyone can see it."""
+        with self._changing:
+            self._numbers |= {number}
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Count changes as finished, or as never made."""
+        with self._changing:
+            self._numbers -= set(numbers)
+
+    def cover(self, seen: State, now: State) -> bool:
+        """Whether all changes between two states are unfinished, so that the earlier one is as good
+        as the later one. Call it after both were read."""
+        if seen.change >= now.change:
+            return True
+        between = range(seen.change + 1, now.change + 1)
+        return seen.base == now.base and self._numbers.issuperset(between)
+
+
 class DocumentWriter:
     """Changes the documents of one engine's folder; other writers, in this process and in others,
     wait for their turn."""
@@ -173,22 +206,26 @@ class DocumentWriter:
         self._turn, self._bases = Lock(), bases
         self._known: tuple[Base, Known] | None = None
 
-    def add(self, documents: Sequence[Document]) -> Changed:
-        """Add documents, or replace those of the same id, in one transaction."""
+    def add(self, documents: Sequence[Document], begun: Begun = _unnoted) -> Changed:
+        """Add documents, or replace those of the same id, in one transaction; its number is told
+        before anyone can see it."""
         _check(documents)
         if not documents:
             return Changed(0, 0)
         with self._turn:
             candidates = self._terms.weigh(documents)  # takes longest, and needs no lock
             with self._store.writing():
-                return self._change().add(candidates)
+                change = self._change()
+                begun(change.number)
+                return change.add(candidates)
 
-    def remove(self, ids: Sequence[str]) -> int:
+    def remove(self, ids: Sequence[str], begun: Begun = _unnoted) -> int:
         """Remove all of these documents or, if one id is unknown, none; returns how many."""
         if not ids:
             return 0
         with self._turn, self._store.writing():
             change = self._change()
+            begun(change.number)
             unknown = [id for id in dict.fromkeys(ids) if not change.take_away(id)]
             if unknown:
                 raise DataError(f"not in the collection: {named(unknown)}. Nothing was removed.")

@@ -13,6 +13,7 @@ collection.sqlite             documents added and removed since (see `collection
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count, islice
 from pathlib import Path
 from threading import Lock
@@ -24,12 +25,12 @@ import orjson
 from tsgen.artifact import MANIFEST, open_artifact
 from tsgen.corpus.in_memory import Documents, documents_of
 from tsgen.docids.assign import KEPT
-from tsgen.errors import ArtifactError, UnknownDocumentError, named
+from tsgen.errors import ArtifactError, TsgenError, UnknownDocumentError, named
 from tsgen.model.document_vectors import read_documents
 from tsgen.model.generator import Generator
 from tsgen.progress import show
 from tsgen.records import Document, Hit
-from tsgen.retrieve.collection import Changed, DocumentWriter
+from tsgen.retrieve.collection import Begun, Changed, DocumentWriter, Unfinished
 from tsgen.retrieve.confidence import DEPTH, Calibration, sure_enough
 from tsgen.retrieve.snapshot import MODEL, NumberedDocuments, Reader, Snapshot, compact
 from tsgen.retrieve.storage import Bases, write_base
@@ -46,7 +47,8 @@ class Engine:
 
     Any number of threads and processes may search and change it at once. A search sees every
     change that was finished before it began, by whatever process, and nothing of a change that is
-    under way. Changes wait for one another.
+    under way: of one that is on disk while its call has not returned, a search may see all or
+    nothing. Changes wait for one another.
 
         engine = tsgen.index(["rye bread keeps a week", "tea with milk"])
         engine.search("how long does bread keep?", k=1)
@@ -61,8 +63,8 @@ class Engine:
         self._reader, self._reading = Reader(folder, self.config, bases), Lock()
         weights = weights_folder(folder)
         self._writer = DocumentWriter(folder, self.config.terms, weights, bases, self._vectors)
-        self._snapshot: Snapshot | None = None
-        self._calibration: Calibration | None = None
+        self._latest: tuple[Snapshot, Calibration | None] | None = None
+        self._unfinished = Unfinished()
         self.generator.backbone.encode(["a"])  # so that no two threads set its tokenizer up
 
     @classmethod
@@ -142,7 +144,9 @@ class Engine:
         """The document with an id; `UnknownDocumentError` if there is none."""
         return self.snapshot.document(document_id)
 
-    def add(self, documents: Documents, together: int = TOGETHER) -> Changed:
+    def add(
+        self, documents: Documents, together: int = TOGETHER, *, prepare: bool = False
+    ) -> Changed:
         """Add documents, or replace those of the same id, without training.
 
         When the call returns, all of them are on disk and the next search finds them.
@@ -151,16 +155,19 @@ class Engine:
             documents: In any form that `tsgen.index` takes; texts without an id get a new one.
             together: Documents in one change. A change that fails leaves nothing behind; the
                 changes before it stay.
+            prepare: Whether this call, rather than the next search, does the work of merging the
+                change with what there was. Searches of other threads do not wait for it.
 
         Examples:
             >>> engine.add(["a text", "another text"]).added  # 2
         """
         added = updated = 0
         source = documents_of(documents, self._new_ids())
-        while some := list(islice(source, together)):
-            changed = self._writer.add(some)
-            added, updated = added + changed.added, updated + changed.updated
-            show("adding documents", added + updated)
+        with self._preparing(prepare) as begun:
+            while some := list(islice(source, together)):
+                changed = self._writer.add(some, begun)
+                added, updated = added + changed.added, updated + changed.updated
+                show("adding documents", added + updated)
         return Changed(added, updated)
 
     def update(self, documents: Documents) -> Changed:
@@ -179,13 +186,18 @@ class Engine:
             )
         return self.add(source)
 
-    def remove(self, ids: str | Iterable[str]) -> int:
+    def remove(self, ids: str | Iterable[str], *, prepare: bool = False) -> int:
         """Remove documents and say how many; an unknown id is an error that removes nothing.
+
+        Args:
+            ids: One id or several.
+            prepare: As for `add`.
 
         Examples:
             >>> engine.remove(["doc1", "doc2"])  # 2
         """
-        return self._writer.remove([ids] if isinstance(ids, str) else list(ids))
+        with self._preparing(prepare) as begun:
+            return self._writer.remove([ids] if isinstance(ids, str) else list(ids), begun)
 
     def compact(self) -> None:
         """Write all changes into the engine's own arrays, and erase what was removed.
@@ -199,7 +211,7 @@ class Engine:
         self._now()
         with self._reading:
             calibration.save(self.folder)
-            self._calibration = calibration
+            self._latest = self._reader.read(), calibration
 
     def save(self, folder: Path | str) -> None:
         """Write the engine as it is now into an existing, empty folder."""
@@ -261,12 +273,40 @@ class Engine:
         return self.snapshot.documents
 
     def _now(self) -> tuple[Snapshot, Calibration | None]:
+        """The engine with every change that was finished before this call."""
+        began, latest = self._reader.state(), self._latest
+        if latest is not None and self._unfinished.cover(latest[0].state, began):
+            return latest
+        return self._merged()
+
+    def _merged(self, prepare: bool = False) -> tuple[Snapshot, Calibration | None]:
+        """The engine with every change that is on disk."""
         with self._reading:
             found = self._reader.read()
-            if found is not self._snapshot:
-                self._calibration = Calibration.load(self.folder)
-                self._snapshot = found
-            return found, self._calibration
+            if self._latest is None or found is not self._latest[0]:
+                if prepare:
+                    found.prepare()
+                self._latest = found, Calibration.load(self.folder)
+            return self._latest
+
+    @contextmanager
+    def _preparing(self, wanted: bool) -> Iterator[Begun]:
+        """A block that makes changes, and tells of each when it begins. If `wanted`, they are not
+        finished before they are merged, and searches go on with what there was until then."""
+        own = list[int]()
+
+        def begun(number: int) -> None:
+            if wanted:
+                own.append(number)
+                self._unfinished.add(number)
+
+        try:
+            yield begun
+            if own:
+                with suppress(TsgenError):  # the change is on disk: the next search has the error
+                    self._merged(prepare=True)
+        finally:
+            self._unfinished.remove(own)
 
     def _vectors(self, documents: Sequence[Document]) -> PassageVectors | None:
         """The vectors of documents, if the generator keeps such."""

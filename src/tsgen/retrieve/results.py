@@ -29,16 +29,14 @@ def query_keys(query: str, splitter: Splitter) -> frozenset[str]:
 
 def mark(text: str, keys: Set[str], splitter: Splitter) -> Marked:
     """The whole text with the words of these stems marked."""
-    words = splitter.split(text)
-    return Marked(text, tuple((w.start, w.end) for w in words if splitter.key(w.text) in keys))
+    return Marked(text, tuple((start, end) for start, end, _ in splitter.places(text, keys)))
 
 
 def snippet(text: str, keys: Set[str], splitter: Splitter, width: int = 160) -> Marked:
     """About `width` characters of a text: those with the most different words of the query, the
     first such stretch, on one line; cut between words."""
     text = re.sub(r"\s*\n\s*", " ", text)
-    words = splitter.split(text)
-    wanted = [(w.start, w.end, key) for w in words if (key := splitter.key(w.text)) in keys]
+    wanted = splitter.places(text, keys)
     starts = [0, *(start for start, _, _ in wanted)]
 
     def matches(start: int) -> int:

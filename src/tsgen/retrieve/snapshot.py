@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import orjson
@@ -196,6 +197,10 @@ class Snapshot:
             found = search(self.generator.backbone, self.generator.constraint, read, k, decode)
         return [as_hits(one, sets.documents, sets.vocabulary) for one in found]
 
+    def prepare(self) -> None:
+        """Make what the first search would have to make: it is done by searching."""
+        self.search(["a"], 1, beam=1)
+
     def correct_query(self, query: str) -> str:
         """The query as the model is given it: with `search.correct`, its misspelt words are
         replaced by words of the documents. What the model's tokenizer has as a whole word is not
@@ -221,13 +226,13 @@ class Snapshot:
 
 
 class Reader:
-    """Follows the changes of one engine's folder, whichever process makes them. For one thread at a
-    time."""
+    """Follows the changes of one engine's folder, whichever process makes them. `read` is for one
+    thread at a time."""
 
     def __init__(self, folder: Path, config: EngineConfig, bases: Bases | None = None) -> None:
         self._folder, self._config = folder, config
         self._bases = bases or Bases(folder)
-        self._store = Store.open(folder)
+        self._store, self._opening = Store.open(folder), Lock()
         self._grower: Grower | None = None
         self._changing: _Changing | None = None
         self._snapshot: Snapshot | None = None
@@ -237,16 +242,21 @@ class Reader:
         if self._store is not None:
             self._store.close()
 
+    def state(self) -> State:
+        """The number of the last change, by whatever process. For any thread."""
+        with self._opening:
+            return self._state()
+
     def read(self) -> Snapshot:
         """The engine as it is now; the last snapshot if nothing changed since."""
         for _ in range(ATTEMPTS):
-            state = self._state()
+            state = self.state()
             if self._snapshot is not None and self._snapshot.state == state:
                 return self._snapshot
             try:
                 changing = self._on_base(state.base)
             except ArtifactError:
-                if self._state().base == state.base:
+                if self.state().base == state.base:
                     raise
                 continue
             found = changing.read(self._store)

@@ -14,6 +14,7 @@ from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document, Hit
 from tsgen.retrieve.explain import Trace, Why, shortened, trace, why
 from tsgen.retrieve.results import hits_json
+from tsgen.retrieve.snapshot import Snapshot
 from tsgen.serve.guard import CONTENT_TYPE, NOTED, writers_only
 from tsgen.serve.http_errors import HttpError, Json, shown
 from tsgen.serve.schemas import (
@@ -70,7 +71,7 @@ def documents_router(serving: Serving, token: str | None) -> APIRouter:
         """Add a document (201) or replace it (200). The next search sees it."""
         request.scope[NOTED]["characters"] = len(body.title) + len(body.text)
         document = Document(document_id, body.text, body.title, body.metadata)
-        changed = await _or_409(serving.writer.run(lambda: engine.add([document])))
+        changed = await _or_409(serving.writer.run(lambda: engine.add([document], prepare=True)))
         change, status = ("added", 201) if changed.added else ("updated", 200)
         return Json({"id": document_id, "change": change}, status)
 
@@ -82,7 +83,7 @@ def documents_router(serving: Serving, token: str | None) -> APIRouter:
     )
     async def remove(document_id: DocumentId) -> Json:
         """Remove a document. No later search finds it."""
-        removing = serving.writer.run(lambda: engine.remove([document_id]))
+        removing = serving.writer.run(lambda: engine.remove([document_id], prepare=True))
         await _or_404(_or_409(removing))
         return Json({"id": document_id, "change": "removed"})
 
@@ -134,19 +135,19 @@ async def answer(serving: Serving, asked: SearchRequest) -> list[dict[str, Any]]
 
 
 def _shown(serving: Serving, asked: SearchRequest, found: list[list[Hit]]) -> list[dict[str, Any]]:
-    read = serving.engine.correct_query
+    now, splitter = serving.engine.snapshot, serving.splitter
     return [
         hits_json(
-            query, read(query), _with_documents(serving, hits), serving.splitter, asked.explain
+            query, now.correct_query(query), _with_documents(now, hits), splitter, asked.explain
         )
         for query, hits in zip(asked.asked, found, strict=True)
     ]
 
 
-def _with_documents(serving: Serving, hits: list[Hit]) -> Iterator[tuple[Hit, Document]]:
+def _with_documents(now: Snapshot, hits: list[Hit]) -> Iterator[tuple[Hit, Document]]:
     for hit in hits:
         with suppress(DataError):  # removed since the search: it must not come back
-            yield hit, serving.engine.document(hit.document_id)
+            yield hit, now.document(hit.document_id)
 
 
 def noted(asked: SearchRequest, results: list[dict[str, Any]]) -> dict[str, int | None]:

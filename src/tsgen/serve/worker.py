@@ -19,18 +19,20 @@ from tsgen.serve.http_errors import busy
 from tsgen.serve.limits import Limits
 from tsgen.terms.words import Splitter
 
-# One thread for work that would block the event loop, with a bounded number of jobs before it.
+# Threads for work that would block the event loop, with a bounded number of jobs before them.
 
 T = TypeVar("T")
 
 
 class Worker:
-    """One thread that does its jobs one after the other. A job whose client has gone is dropped if
-    it still waits."""
+    """Threads that do their jobs in the order they came, by default one after the other. A job
+    whose client has gone is dropped if it still waits."""
 
-    def __init__(self, name: str, most: int, start: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, name: str, most: int, start: Callable[[], None] | None = None, threads: int = 1
+    ) -> None:
         self._name, self._most, self._jobs = name, most, 0
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=start)
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name, initializer=start)
 
     async def run(self, function: Callable[[], T]) -> T:
         """Queue a job and return its result; an `HttpError` if too many jobs wait."""
@@ -38,13 +40,13 @@ class Worker:
             raise busy(self._name, self._most)
         self._jobs += 1
         try:
-            return await asyncio.wrap_future(self._thread.submit(function))
+            return await asyncio.wrap_future(self._threads.submit(function))
         finally:
             self._jobs -= 1
 
     def close(self) -> None:
         """Finish the jobs that were begun."""
-        self._thread.shutdown(wait=True)
+        self._threads.shutdown(wait=True)
 
 
 # The one thread that runs the model. Searches that wait at the same time are answered together.
@@ -162,6 +164,11 @@ class ModelThread:
         return [batch[0].work()] if ask is None else self._search([i.work for i in batch], ask)
 
 
+CHANGES = 8
+"""Changes that are made at a time. They are written one after the other; while one is merged with
+what there was, others are written, and the next merge has all of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Serving:
     """An engine with the threads that search it, read from it and change it."""
@@ -202,7 +209,7 @@ class Serving:
             meters,
             model,
             reader,
-            Worker("changes", limits.waiting, partial(_use_cores, 1)),
+            Worker("changes", limits.waiting, partial(_use_cores, 1), CHANGES),
         )
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ start or end with a stop word. With `stem`, words of one stem are one term (`Spl
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from copy import copy
 from functools import lru_cache
 from importlib.resources import files
@@ -77,7 +77,9 @@ class Splitter:
         self._stop = ENGLISH_STOP_WORDS if self.config.stop_words == "english" else frozenset()
         stemmed = self.config.stem != "none"
         self._stem = Stemmer.Stemmer(self.config.stem).stemWord if stemmed else None
-        self._keys = lru_cache(maxsize=2**19)(self._key)  # a corpus asks again for the same words
+        # A corpus asks again for the same words.
+        self._keys = lru_cache(maxsize=2**19)(self._key)
+        self._key_of_raw = lru_cache(maxsize=2**17)(self._key_of_found)
 
     def split(self, text: str) -> list[Word]:
         """The words of a text in order, without stop words, then its n-grams."""
@@ -100,6 +102,22 @@ class Splitter:
     def keys(self, text: str) -> list[str]:
         """The groups that the words of a text belong to, each once, in order."""
         return list(dict.fromkeys(map(self.key, self.spellings(text))))
+
+    def places(self, text: str, keys: Set[str]) -> list[tuple[int, int, str]]:
+        """Where the words with one of these keys begin and end in a text, each with its key."""
+        if self.config.ngrams > 1 or not text.isascii():
+            found = ((word.start, word.end, self.key(word.text)) for word in self.split(text))
+            return [place for place in found if place[2] in keys]
+        return [
+            (*word.span(), key)
+            for word in self._pattern(True).finditer(text)
+            if (key := self._key_of_raw(word.group())) is not None and key in keys
+        ]
+
+    def _key_of_found(self, raw: str) -> str | None:
+        """The key of a word as it was found in a text; None for a stop word."""
+        word = normalise(raw)
+        return self.key(word) if word and word not in self._stop else None
 
     def _key(self, word: str) -> str:
         assert self._stem is not None
