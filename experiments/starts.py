@@ -75,7 +75,7 @@ def _compare(data: DataSet, options: Namespace, minutes: dict[str, float]) -> Sy
     groups = query_groups(data, options.split)
     scores = {name: evaluate_groups(run, judgments, groups) for name, run in runs.items()}
     title = f"{data.name}, {options.split}, preset {options.preset}, iteration 1"
-    return SystemComparison(title, DEPTH, None, scores, options.seed)
+    return SystemComparison(title, DEPTH, None, scores, (options.seed,))
 
 
 def _run(name: str, bench: Bench, options: Namespace, minutes: dict[str, float]) -> Run:

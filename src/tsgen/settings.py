@@ -217,6 +217,10 @@ class QueriesConfig(WritingConfig):
     finder: Literal["bm25", "minilm"] = "bm25"
     """The retriever of the round trip."""
 
+    released: bool = False
+    """Where the data set comes with synthetic queries, its split `synthetic`, take the first `n` of
+    each document in place of writing."""
+
 
 class ExtractiveConfig(StageConfig):
     """How long the queries are that are cut out of documents."""
@@ -583,6 +587,9 @@ class PairsConfig(StageConfig):
 
     queries: str | None = None
     """A JSONL file of more pairs, {"query": text, "document": id}, such as synthetic queries."""
+
+    judged: bool = True
+    """Learn from the training judgments; off, from the other pairs alone."""
 
     titles: bool = False
     """Use each document's title as a query."""

@@ -116,7 +116,7 @@ def test_table_files(folder: Path, tmp_path: Path) -> None:
 
 def test_json_says_how_it_was_made(folder: Path) -> None:
     figures = json.loads(compare(folder, "--seed", "3", "--json", "-").stdout)
-    assert figures["seed"] == 3
+    assert figures["seeds"] == [3]
     assert figures["settings"]["bm25"]["k1"] == 1.5
 
 

@@ -46,7 +46,7 @@ def test_one_table(found: IterationComparison) -> None:
 def test_as_json(found: IterationComparison) -> None:
     values = found.as_json()
     assert {row["system"] for row in values["rows"]} == {"bm25", "iteration 1", "iteration 2"}
-    assert values["seed"] == 3
+    assert values["seeds"] == [3]
     assert values["settings"]["tsgen"]["train"]["epochs"] == 12
     assert set(values["minutes"]) == {"iteration 1", "iteration 2"}
     assert {gain["measure"] for gain in values["gains"]} >= {"M@10", "R@1", "R@10", "R@100"}

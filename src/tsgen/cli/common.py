@@ -87,6 +87,17 @@ def names_in(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def numbers_in(text: str) -> list[int]:
+    """The whole numbers in an option that takes several, separated by commas."""
+    try:
+        found = [int(name) for name in names_in(text)]
+    except ValueError:
+        found = []
+    if not found or len(set(found)) < len(found):
+        raise typer.BadParameter(f"{text!r}: expected different whole numbers, e.g. 0,1,2")
+    return found
+
+
 def report(tables: Any, figures: Any, json_target: str | None, table_target: Path | None) -> None:
     """Print a `Table` or several, and write them and the full figures where the user wants them."""
     from tsgen.artifact import write_beside

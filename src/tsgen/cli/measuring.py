@@ -14,11 +14,13 @@ from tsgen.cli.common import (
     PresetOption,
     QrelsOption,
     SeedOption,
+    SetOption,
     SkipBadOption,
     SplitOption,
     TableOption,
     console,
     names_in,
+    numbers_in,
     progress,
     report,
     results_console,
@@ -136,9 +138,11 @@ def compare(
 def reproduce(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="table1, 2, 5, 6, 7, hybrid, recipe, or a TOML file."),
+        typer.Argument(metavar="NAME", help="table1 to table7, hybrid, recipe, or a TOML file."),
     ],
-    data: Annotated[str, typer.Option(metavar="DATA", help="As for tsgen compare.")],
+    data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="As for tsgen compare.", show_default=False)
+    ] = None,
     form: Annotated[
         str, typer.Option(help="cpu: hours on two cores. paper: T5-base, for a GPU.")
     ] = "cpu",
@@ -150,7 +154,17 @@ def reproduce(
     minutes: Annotated[
         float | None, typer.Option(min=0, help="Train each row for so long, whatever its epochs.")
     ] = None,
-    seed: SeedOption = 0,
+    seeds: Annotated[
+        str, typer.Option(help="Fit each row for each seed, e.g. 0,1,2; figures are means.")
+    ] = "0",
+    settings: SetOption = None,
+    measures: Annotated[
+        str, typer.Option(help="Of the tables, e.g. M@10,R@100. Default: the experiment's.")
+    ] = "",
+    known_as: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="The paper's name of DATA, e.g. NQ320K."),
+    ] = None,
     cache: CacheOption = None,
 ) -> None:
     """Fit and evaluate every row of a table; write JSON, Markdown and a plot.
@@ -160,15 +174,32 @@ def reproduce(
     Example: `tsgen reproduce table6 --data stdlib: --rows "term set,as a sequence"`
     """
     from tsgen.cli.publishing import publish_experiment
+    from tsgen.config import read_settings
     from tsgen.corpus.load import load
-    from tsgen.evaluate.reproduce import read_experiment
+    from tsgen.errors import ConfigError
+    from tsgen.evaluate.experiment import read_experiment
     from tsgen.evaluate.reproduce import reproduce as run
 
-    experiment, source = read_experiment(name), load(data, qrels=qrels)
-    options = {"form": form, "split": split, "limit": limit, "minutes": minutes, "seed": seed}
+    experiment = read_experiment(name)
+    if data is None:
+        raise ConfigError(
+            "no --data; expected a data folder or file, irds:NAME, hf:NAME or stdlib:"
+        )
+    source = load(data, qrels=qrels)
+    options = {"form": form, "split": split, "limit": limit, "minutes": minutes}
+    chosen = {"measures": names_in(measures), "seeds": numbers_in(seeds), "rows": names_in(rows)}
     with progress():
-        found = run(experiment, source, rows=names_in(rows), cache=cache, **options)  # type: ignore[arg-type]
-    told = options | {"rows": rows, "qrels": Path(qrels).name}
+        found = run(
+            experiment,
+            source,
+            settings=read_settings(None, settings or []),
+            known_as=known_as,
+            cache=cache,
+            **options,  # type: ignore[arg-type]
+            **chosen,  # type: ignore[arg-type]
+        )
+    told: dict[str, object] = {**options, "seeds": seeds, "rows": rows, "as": known_as}
+    told |= {"qrels": Path(qrels).name, "measures": measures, "set": settings or []}
     publish_experiment(out, name, source.name, found, told)
 
 

@@ -63,9 +63,10 @@ def publish_experiment(
     data set's name in place of its folder. Returns the path without a suffix."""
     path = out / f"{Path(name).stem}-{options['form']}-{data}"
     words = ["tsgen", "reproduce", Path(name).stem, "--data", data]
-    words += [w for key, value in options.items() if value for w in (f"--{key}", str(value))]
+    listed = {k: v if isinstance(v, list) else [v] for k, v in options.items() if v}
+    words += [w for key, values in listed.items() for v in values for w in (f"--{key}", str(v))]
     notes = {"command": shlex.join(words), "date": date.today().isoformat()}
-    notes |= {"seed": str(options["seed"])}
+    notes |= {"seeds": str(options["seeds"])}
     tables = [replace(table, notes={**table.notes, **notes}) for table in found.tables]
     picture = f"{path.name}.png" if found.series else None
     if picture is not None:

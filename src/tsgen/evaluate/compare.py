@@ -27,6 +27,8 @@ from tsgen.version import __version__
 
 MINUTES = "minutes"  # the setting of a training budget
 BETTER, WORSE = "†", "‡"
+BEST_RIVAL = "*"  # better than the best of the generative baselines: the paper's star
+DEVIATION = "± "  # before a measure: the standard deviation over seeds
 TESTED_MEASURE = "M@10"  # of the table of differences
 GROUPS = ("seen", "unseen", "all")
 GENERALISATION_MEASURES = ("M@10", "R@10")  # of Table 2
@@ -63,10 +65,15 @@ class SystemComparison:
     k: int
     limit: int | None
     scores: Mapping[str, Mapping[str, Scores]]  # system → group (all, seen, unseen) → scores
-    seed: int = 0
+    seeds: Sequence[int] = (0,)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by system
     minutes: Mapping[str, float | None] = field(default_factory=dict)  # of training, if limited
     costs: Sequence[Cost] = ()
+    measures: Sequence[str] = tuple(MEASURES)
+    deviations: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    """Over several seeds: system → group → measure → standard deviation of the seeds' means."""
+    rivals: Sequence[str] = ()  # the generative baselines
+    own: Sequence[str] = ()  # systems that are tested against the best of them
 
     @property
     def reference(self) -> str:
@@ -78,12 +85,24 @@ class SystemComparison:
         by_system = {name: groups[group] for name, groups in self.scores.items()}
         return compare_with(by_system.pop(self.reference), by_system, measure)
 
+    def rival_tests(self, group: str, measure: str) -> tuple[str, list[Comparison]]:
+        """The best generative baseline by a measure, and the paired t-tests of one's own systems
+        against it; no tests where there is nothing to compare."""
+        if not (self.rivals and self.own):
+            return "", []
+        scores = {name: groups[group] for name, groups in self.scores.items()}
+        best = max(self.rivals, key=lambda name: scores[name].means[measure])
+        own = {name: scores[name] for name in self.own}
+        return best, compare_with(scores[best], own, measure)
+
     def table(self) -> Table:
         """Table 1: groups of queries as sections, systems as rows; marks where a system differs
         significantly from the reference."""
         groups = list(self.scores[self.reference])
         rows = [row for group in groups for row in self._rows(group, len(groups) > 1)]
-        columns = [Column("n", best=None), *(Column(measure) for measure in MEASURES)]
+        columns = [Column("n", best=None), *(Column(measure) for measure in self.measures)]
+        if self.deviations:
+            columns += [Column(f"{DEVIATION}{measure}", best=None) for measure in self.measures]
         return Table(columns, rows, self.title, self._notes())
 
     def as_json(self) -> dict[str, Any]:
@@ -92,34 +111,48 @@ class SystemComparison:
             {
                 "queries": group,
                 "system": test.system,
-                "reference": self.reference,
+                "reference": reference,
                 "measure": measure,
                 "difference": test.mean_difference,
                 "p": test.p,
                 "corrected_p": test.corrected_p,
             }
             for group in self.scores[self.reference]
-            for measure in MEASURES
-            for test in self.significance(group, measure)
+            for measure in self.measures
+            for reference, found in (
+                (self.reference, self.significance(group, measure)),
+                self.rival_tests(group, measure),
+            )
+            for test in found
         ]
         made: dict[str, Any] = {"date": date.today().isoformat(), "tsgen": __version__}
-        made |= {"seed": self.seed, "settings": self.settings, "minutes": dict(self.minutes)}
+        made |= {
+            "seeds": list(self.seeds),
+            "settings": self.settings,
+            "minutes": dict(self.minutes),
+        }
         return to_json(self.table()) | {"significance": tests} | made
 
     def _rows(self, group: str, several: bool) -> Iterator[Row]:
         marks = self._marks(group)
         for name, groups in self.scores.items():
             scores = groups[group]
-            values = [len(scores), *(scores.means[measure] for measure in MEASURES)]
+            values = [len(scores), *(scores.means[measure] for measure in self.measures)]
+            if self.deviations:
+                values += [self.deviations[name][group][measure] for measure in self.measures]
             yield Row(name, values, group if several else "", marks.get(name, {}))
 
     def _marks(self, group: str) -> dict[str, dict[str, str]]:
         marks: dict[str, dict[str, str]] = {}
-        for measure in MEASURES:
+        for measure in self.measures:
             for test in self.significance(group, measure):
                 if test.significant:
                     mark = BETTER if test.mean_difference > 0 else WORSE
                     marks.setdefault(test.system, {})[measure] = mark
+            for test in self.rival_tests(group, measure)[1]:
+                if test.significant and test.mean_difference > 0:
+                    known = marks.setdefault(test.system, {})
+                    known[measure] = known.get(measure, "") + BEST_RIVAL
         return marks
 
     def _notes(self) -> dict[str, str]:
@@ -133,6 +166,11 @@ class SystemComparison:
         if len(self.scores) > 1:
             test = f"paired t-test, p < {LEVEL}, Holm-corrected"
             notes |= {f"{BETTER} / {WORSE}": f"better / worse than {self.reference} ({test})"}
+            if self.rivals and self.own:
+                notes |= {BEST_RIVAL: f"better than the best of {', '.join(self.rivals)} ({test})"}
+        if self.deviations:
+            seeds = ", ".join(map(str, self.seeds))
+            notes |= {"±": f"standard deviation of the means of the seeds {seeds}"}
         return notes
 
 
@@ -232,7 +270,7 @@ def compare(
     budgets = {each.name: minutes_of(settings) for each, settings in chosen}
     costs = measure_each(bench, ((each.name, each, s) for each, s in chosen)) if efficiency else ()
     title = title or f"{data.name}, {split}"
-    return SystemComparison(title, k, limit, scores, seed, used, budgets, costs)
+    return SystemComparison(title, k, limit, scores, (seed,), used, budgets, costs)
 
 
 def _with_settings(

@@ -102,7 +102,7 @@ def compare_iterations(
     scores = {name: evaluate_groups(run, judgments, groups) for name, run in runs.items()}
     settings = {"tsgen": opened.config.model_dump(mode="json")}
     shown = title or f"{data.name}, {split}"
-    comparison = SystemComparison(shown, DEPTH, limit, scores, seed, settings)
+    comparison = SystemComparison(shown, DEPTH, limit, scores, (seed,), settings)
     stages = training_stages(data, opened.config, seed, bench.cache)
     minutes = {name: training_seconds(folder) / 60 for name, folder in stages.items()}
     return IterationComparison(comparison, minutes)

@@ -5,8 +5,8 @@ scores n, n-1, …, 1. (trec_eval holds scores in single precision and breaks ti
 a retriever's own scores could change the order.) A judged query without hits counts as zero.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import ir_measures
@@ -85,6 +85,19 @@ def evaluate_groups(
     scores = evaluate(run, judgments)
     parts = {name: _only(scores, set(ids), run) for name, ids in groups.items()}
     return {ALL: scores} | {name: part for name, part in parts.items() if len(part)}
+
+
+def mean_scores(runs: Sequence[Scores]) -> Scores:
+    """The scores of several runs of the same queries, averaged query by query."""
+    first = runs[0]
+    values = {name: np.mean([run.values[name] for run in runs], axis=0) for name in first.values}
+    return replace(first, values=values, unanswered=max(run.unanswered for run in runs))
+
+
+def deviations(runs: Sequence[Scores]) -> dict[str, float]:
+    """The standard deviation of each measure's mean over several runs (with n − 1)."""
+    means = [run.means for run in runs]
+    return {name: float(np.std([one[name] for one in means], ddof=1)) for name in means[0]}
 
 
 def _with_relevant(judgments: Judgments) -> Judgments:

@@ -1,161 +1,46 @@
-"""Reproduction of the paper's tables: an experiment is a TOML file of rows, each a system with
-settings, and `reproduce` fits, searches and scores every row.
+"""Reproduction of the paper's tables: `reproduce` fits, searches and scores every row of an
+experiment (see `experiment`).
 
 Rows are stages in the cache, so that tables share what they have in common, and an interrupted
-experiment goes on with the first row that is missing. The file says:
-
-    title = "…"
-    kind = "quality"                  # or "seen-unseen", "efficiency", "cases"
-
-    [forms.cpu]                       # a form is a preset, with settings over it for all rows
-    preset = "cpu"
-
-    [[rows]]
-    name = "without synthetic queries"
-    system = "tsgen"                  # the default
-    settings.queries.writer = "none"  # over the form's
-    forms.paper.…                     # over these, in one form
-    only = ["cpu"]                    # the forms that have the row; by default all
-
-The other rows are tested against the first one.
+experiment goes on with the first row that is missing. With several seeds each has stages of its
+own; figures are means, and the tests are on each query's mean over the seeds.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.resources import files
 from itertools import combinations, islice
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from tsgen.artifact import LOGS
 from tsgen.baselines.hybrid import HybridConfig
-from tsgen.config import StageConfig, merged, preset, read_toml
+from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
 from tsgen.corpus.in_memory import Documents, data_set_of
-from tsgen.errors import ConfigError, DataError, nearest
+from tsgen.errors import ConfigError, DataError
 from tsgen.evaluate.compare import (
     SystemComparison,
     check_groups,
     query_groups,
     seen_unseen_table,
-    with_minutes,
 )
 from tsgen.evaluate.efficiency import BEAMS, efficiency_table, measure_each
-from tsgen.evaluate.metrics import ALL, DEPTH, evaluate_groups
+from tsgen.evaluate.experiment import Experiment, Rows, known_measures, read_experiment
+from tsgen.evaluate.metrics import ALL, DEPTH, Scores, deviations, evaluate_groups, mean_scores
 from tsgen.evaluate.plots import ranked_plot
 from tsgen.evaluate.tables import Column, Row, Table, to_json
+from tsgen.records import Run
 from tsgen.retrieve.bench import Bench, fitting_seconds
 from tsgen.retrieve.build import training_stages
-from tsgen.retrieve.engine import Engine
+from tsgen.retrieve.engine import KIND, Engine
 from tsgen.retrieve.explain import Explanation, explain
 from tsgen.retrieve.results import query_keys
-from tsgen.retrieve.systems import SYSTEMS, System, check_tables
+from tsgen.retrieve.sequence_systems import SequenceConfig
+from tsgen.retrieve.systems import SYSTEMS, System
 from tsgen.settings import EngineConfig
 from tsgen.terms.words import Splitter
 from tsgen.training_loop import TIME, training_seconds
-
-# An experiment as a file: the rows of a table, each a system with settings over a preset.
-#
-#     title = "…"
-#     kind = "quality"                  # or "seen-unseen", "efficiency", "cases"
-#
-#     [forms.cpu]                       # a form is a preset, with settings over it for all rows
-#     preset = "cpu"
-#
-#     [[rows]]
-#     name = "without synthetic queries"
-#     system = "tsgen"                  # the default
-#     settings.queries.writer = "none"  # over the form's
-#     forms.paper.…                     # over these, in one form
-#     only = ["cpu"]                    # the forms that have the row; by default all
-#
-# The first row is what the others are tested against.
-
-HERE, SUFFIX = Path("experiments"), ".toml"
-Tables = dict[str, dict[str, Any]]
-
-
-class FormSpec(StageConfig):
-    """A form of the experiment: the preset of all its rows, with settings over it."""
-
-    preset: str
-    minutes: float | None = Field(None, gt=0)  # of training, the same for each row that trains
-    settings: Tables = Field(default_factory=dict)
-
-
-class RowSpec(StageConfig):
-    """One row of the experiment's table: a system with settings."""
-
-    name: str = Field(pattern="^[^,]+$")  # commas are between names
-    system: str = "tsgen"
-    settings: Tables = Field(default_factory=dict)
-    forms: dict[str, Tables] = Field(default_factory=dict)
-    only: tuple[str, ...] = ()
-
-
-class Experiment(StageConfig):
-    """An experiment as its file describes it."""
-
-    title: str
-    kind: Literal["quality", "seen-unseen", "efficiency", "cases"] = "quality"
-    forms: dict[str, FormSpec] = Field(min_length=1)
-    rows: tuple[RowSpec, ...] = Field(min_length=1)
-
-    def chosen(
-        self, form: str, names: Sequence[str] = (), minutes: float | None = None
-    ) -> dict[str, tuple[System, StageConfig]]:
-        """The rows of a form, each with its system and settings.
-
-        Every mistake in an experiment is found here, before any work.
-
-        Args:
-            form: The name of the form.
-            names: Names of the rows to take; by default all.
-            minutes: Minutes of training for each row that trains, in place of the form's.
-        """
-        if form not in self.forms:
-            raise ConfigError(f"no form {form!r} of {self.title!r}; {nearest(form, self.forms)}")
-        rows = {row.name: row for row in self.rows if form in (row.only or self.forms)}
-        for name in names:
-            if name not in rows:
-                raise ConfigError(f"no row {name!r} in its form {form!r}; {nearest(name, rows)}")
-        wanted = names or list(rows)
-        budget = minutes or self.forms[form].minutes
-        return {name: self._row(rows[name], form, budget) for name in rows if name in wanted}
-
-    def _row(self, row: RowSpec, form: str, minutes: float | None) -> tuple[System, StageConfig]:
-        tables: Mapping[str, Any] = preset(self.forms[form].preset)
-        for over in (self.forms[form].settings, row.settings, row.forms.get(form, {})):
-            tables = merged(tables, over)
-        if minutes is not None:
-            tables = with_minutes(tables, minutes)
-        check_tables(tables)
-        each = SYSTEMS.get(row.system)
-        return each, each.settings(tables)
-
-
-def read_experiment(name: str) -> Experiment:
-    """Read an experiment's file, by its path or by the name that it has in ./experiments or in the
-    package."""
-    known = _known()
-    if name in known:
-        return Experiment.from_mapping(read_toml(known[name]), source=f"{known[name]}")
-    if Path(name).suffix == SUFFIX:
-        return Experiment.from_mapping(read_toml(Path(name)), source=name)
-    raise ConfigError(
-        f"no experiment {name!r}; expected a TOML file or a name: {nearest(name, known)}"
-    )
-
-
-def _known() -> dict[str, Path]:
-    """The known experiments, name → file; those of the working folder hide the package's own, which
-    are beside `src` in a checkout and inside the package where it is installed."""
-    package = Path(str(files("tsgen")))
-    places = (package.parents[1] / HERE, package / HERE, HERE)
-    return {path.stem: path for place in places for path in sorted(place.glob(f"*{SUFFIX}"))}
 
 
 def training_minutes(bench: Bench, each: System, settings: StageConfig) -> float | None:
@@ -280,7 +165,7 @@ def _order(case: Case, number: int) -> str:
 # Running an experiment.
 
 PLOTTED_MEASURE = "M@10"
-Rows = Mapping[str, tuple[System, StageConfig]]
+PAPER = "paper "  # before a measure: the figure that the paper reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +192,10 @@ def reproduce(
     split: str = "test",
     limit: int | None = None,
     minutes: float | None = None,
-    seed: int = 0,
+    seeds: Sequence[int] = (0,),
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    measures: Sequence[str] = (),
+    known_as: str | None = None,
     cache: Path | None = None,
     title: str | None = None,
 ) -> Reproduction:
@@ -321,7 +209,10 @@ def reproduce(
         split: The judgments to evaluate on.
         limit: So many of the judged queries, evenly spread.
         minutes: Minutes of training for each row that trains, in place of the form's.
-        seed: Equal seeds give equal figures.
+        seeds: Each row is fitted once for each; equal seeds give equal figures.
+        settings: Settings by section over those of every row.
+        measures: The measures of the tables, by default those of the experiment.
+        known_as: The paper's name of the data set, such as "NQ320K", if that is not in its own.
         cache: The folder of what is trained, by default TSGEN_CACHE or ~/.cache/tsgen.
         title: The caption of the table.
 
@@ -330,40 +221,101 @@ def reproduce(
     """
     if isinstance(experiment, str):
         experiment = read_experiment(experiment)
+    wanted = known_measures(measures or experiment.measures)
     data = data_set_of(data)
-    chosen = experiment.chosen(form, rows, minutes)
+    known_as = known_as or experiment.known_as(data.name)
+    chosen = experiment.chosen(form, rows, minutes, settings, known_as)
+    title = title or f"{experiment.title}: {data.name}, {split}, {form}"
     judged = some_judged(data, split, limit)
     queries = [data.queries()[id] for id in judged]
-    bench = Bench(data, queries, DEPTH, seed, cache_folder_of(data, cache))
-    title = title or f"{experiment.title}: {data.name}, {split}, {form}"
+    benches = [Bench(data, queries, DEPTH, seed, cache_folder_of(data, cache)) for seed in seeds]
+    expected = experiment.expected(known_as)
     if experiment.kind == "efficiency":
-        return _efficiency(bench, chosen, title)
+        return _efficiency(benches[0], chosen, title, expected)
     if experiment.kind == "cases":
-        return _cases(bench, chosen, split, title)
+        return _cases(benches[0], chosen, split, title)
     groups = query_groups(data, split)
     if experiment.kind == "seen-unseen":
         check_groups(groups, title)
-    scores = {
-        name: evaluate_groups(bench.run(*row), judged, groups) for name, row in chosen.items()
-    }
-    settings = {name: row[1].model_dump(mode="json") for name, row in chosen.items()}
-    found = SystemComparison(title, DEPTH, limit, scores, seed, settings)
-    spent = {name: training_minutes(bench, *row) for name, row in chosen.items()}
-    return _quality(found, spent, experiment.kind == "seen-unseen")
+    found = _compared(benches, chosen, lambda run: evaluate_groups(run, judged, groups))
+    found = replace(found, title=title, limit=limit, measures=wanted)
+    spent = {name: _mean_minutes(benches, *row) for name, row in chosen.items()}
+    return _quality(found, spent, experiment.kind == "seen-unseen", expected)
+
+
+def _compared(
+    benches: Sequence[Bench], chosen: Rows, score: Callable[[Run], dict[str, Scores]]
+) -> SystemComparison:
+    """The scores of every row, averaged over the seeds of the benches."""
+    means: dict[str, dict[str, Scores]] = {}
+    spread: dict[str, dict[str, dict[str, float]]] = {}
+    for name, row in chosen.items():
+        by_seed = [score(bench.run(*row)) for bench in benches]
+        means[name] = {g: mean_scores([one[g] for one in by_seed]) for g in by_seed[0]}
+        if len(benches) > 1:
+            spread[name] = {g: deviations([one[g] for one in by_seed]) for g in by_seed[0]}
+    return SystemComparison(
+        "",
+        DEPTH,
+        None,
+        means,
+        [bench.seed for bench in benches],
+        {name: row[1].model_dump(mode="json") for name, row in chosen.items()},
+        deviations=spread,
+        rivals=[name for name, row in chosen.items() if isinstance(row[1], SequenceConfig)],
+        own=[name for name, row in chosen.items() if row[0].name == KIND],
+    )
+
+
+def _mean_minutes(benches: Sequence[Bench], each: System, settings: StageConfig) -> float | None:
+    """The mean over the seeds of a row's minutes of training."""
+    found = [training_minutes(bench, each, settings) for bench in benches]
+    known = [minutes for minutes in found if minutes is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _quality(
-    found: SystemComparison, minutes: Mapping[str, float | None], generalisation: bool
+    found: SystemComparison,
+    minutes: Mapping[str, float | None],
+    generalisation: bool,
+    expected: Mapping[str, Mapping[str, float]],
 ) -> Reproduction:
-    whole = _with_minutes(found.table(), minutes)
-    tables = [seen_unseen_table(found), whole] if generalisation else [whole]
+    whole = _with_minutes(_with_paper(found.table(), expected, ALL), minutes)
+    tables = [whole]
+    if generalisation:
+        tables = [_with_paper(seen_unseen_table(found), expected), whole]
     groups = list(found.scores[found.reference])
+    plotted = PLOTTED_MEASURE if PLOTTED_MEASURE in found.measures else found.measures[0]
     series = {
-        group: {name: one[group].means[PLOTTED_MEASURE] for name, one in found.scores.items()}
+        group: {name: one[group].means[plotted] for name, one in found.scores.items()}
         for group in groups
         if group != ALL or len(groups) == 1 or not generalisation
     }
-    return Reproduction(tables, found.as_json() | {"minutes": dict(minutes)}, series)
+    figures = found.as_json() | {"minutes": dict(minutes), "paper": dict(expected)}
+    return Reproduction(tables, figures, series, plotted)
+
+
+def _with_paper(
+    table: Table, expected: Mapping[str, Mapping[str, float]], group: str | None = None
+) -> Table:
+    """Add the paper's figures in columns beside one's own, as far as the table has those.
+
+    Args:
+        table: A table whose rows are named like those of `expected`.
+        expected: Row → measure → the paper's figure.
+        group: Only rows of this group have such figures, where rows are in groups.
+    """
+    known = [c for c in table.columns if any(c.name in figures for figures in expected.values())]
+    if not known:
+        return table
+
+    def paper(row: Row) -> list[float | None]:
+        own = expected.get(row.label, {}) if row.group in ("", group) else {}
+        return [own.get(column.name) for column in known]
+
+    columns = [*table.columns, *(replace(c, name=f"{PAPER}{c.name}") for c in known)]
+    rows = [replace(row, values=[*row.values, *paper(row)]) for row in table.rows]
+    return replace(table, columns=columns, rows=rows)
 
 
 def _with_minutes(table: Table, minutes: Mapping[str, float | None]) -> Table:
@@ -374,13 +326,26 @@ def _with_minutes(table: Table, minutes: Mapping[str, float | None]) -> Table:
     return replace(table, columns=columns, rows=rows, notes={**table.notes, **note}, label="row")
 
 
-def _efficiency(bench: Bench, chosen: Rows, title: str) -> Reproduction:
+def _efficiency(
+    bench: Bench, chosen: Rows, title: str, expected: Mapping[str, Mapping[str, float]]
+) -> Reproduction:
     costs = measure_each(bench, ((name, *row) for name, row in chosen.items()))
-    table = efficiency_table(costs, title)
+    table = _beside_paper(efficiency_table(costs, title), expected)
     series = {
         f"beam {beam}": {cost.system: cost.milliseconds[beam] for cost in costs} for beam in BEAMS
     }
     return Reproduction([table], to_json(table), series, "milliseconds a query")
+
+
+def _beside_paper(table: Table, expected: Mapping[str, Mapping[str, float]]) -> Table:
+    """Add all of the paper's figures in columns of their own: they are in other units."""
+    names = list(dict.fromkeys(name for figures in expected.values() for name in figures))
+    columns = [*table.columns, *(Column(f"{PAPER}{name}", None, 2) for name in names)]
+    rows = [
+        replace(row, values=[*row.values, *map(expected.get(row.label, {}).get, names)])
+        for row in table.rows
+    ]
+    return replace(table, columns=columns, rows=rows)
 
 
 def _cases(bench: Bench, chosen: Rows, split: str, title: str) -> Reproduction:

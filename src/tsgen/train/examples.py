@@ -61,7 +61,8 @@ def numbered_examples(
         limit: validation queries, at most; they are of the dev split or else held out of training.
         seed: of what is drawn.
     """
-    pairs = judged_pairs(data, "train", numbers) if "train" in data.splits else []
+    judged = config.judged and "train" in data.splits
+    pairs = judged_pairs(data, "train", numbers) if judged else []
     if config.queries is not None:
         pairs += read_pairs(Path(config.queries), numbers)
     own = own_pairs(data, config, seed)
