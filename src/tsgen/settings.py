@@ -198,7 +198,8 @@ class WritingConfig(StageConfig):
     """Which writer of synthetic queries, and how many it writes for a document."""
 
     writer: str = "extractive"
-    """`extractive`, `local`, `doct5query`, `smollm2` (docs/guides/queries.md), or `none`."""
+    """`extractive`, `local`, `doct5query`, `smollm2`, `released` (docs/guides/queries.md), or
+    `none`."""
 
     n: int = Field(10, ge=1)
     """Queries a document, at the most."""
@@ -251,7 +252,23 @@ class DocT5QueryConfig(StageConfig):
     """Tokens are drawn by softmax(logits / temperature)."""
 
     batch_size: int = Field(8, ge=1)
-    """Documents that are written for together."""
+    """Documents that are written for together, or pairs of a training step."""
+
+    tune: bool = False
+    """Fine-tune the model on the data set's own training pairs before it writes, as the paper
+    does."""
+
+    epochs: int = Field(3, ge=0)
+    """How many times each pair is met in the fine-tuning, at the most."""
+
+    learning_rate: float = Field(1e-4, gt=0)
+    """The highest learning rate of the fine-tuning."""
+
+    validate_every: int = Field(1000, ge=1)
+    """Steps between two validations of the fine-tuning."""
+
+    patience: int = Field(3, ge=1)
+    """The fine-tuning ends after this many validations without a better figure."""
 
 
 class LocalConfig(StageConfig):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from toy import write_beir
@@ -12,7 +13,8 @@ from tsgen.config import StageConfig
 from tsgen.corpus.load import load
 from tsgen.corpus.runs import read_trec
 from tsgen.errors import ArtifactError, ConfigError, DataError
-from tsgen.evaluate.compare import compare
+from tsgen.evaluate.compare import SystemComparison, compare
+from tsgen.evaluate.metrics import MEASURES, Scores
 from tsgen.records import Hit
 from tsgen.retrieve.systems import SYSTEMS, System
 
@@ -246,3 +248,26 @@ def test_bm25_table_of_the_benchmarks(
         assert len(scores) == queries
         found = [scores.means[m] for m in ("M@10", "M@100", "R@1", "R@10", "R@100")]
         assert found == pytest.approx(figures, abs=0.002)
+
+
+def test_the_star_is_against_the_best_generative_baseline() -> None:
+    """Better than every rival of the kind, by a test against the best of them alone."""
+    rng = np.random.default_rng(0)
+    ids = tuple(map(str, range(200)))
+
+    def scored(mean: float) -> dict[str, Scores]:
+        values = np.clip(mean + 0.1 * rng.standard_normal(200), 0, 1)
+        return {"all": Scores(ids, dict.fromkeys(MEASURES, values), 0, 0)}
+
+    scores = {"BM25": scored(0.9), "weak": scored(0.2), "strong": scored(0.5), "ours": scored(0.6)}
+    rivals, own = ["weak", "strong"], ["ours"]
+    found = SystemComparison("t", 100, None, scores, rivals=rivals, own=own, measures=["M@10"])
+    assert found.rival_tests("all", "M@10")[0] == "strong"
+    marks = {row.label: row.marks for row in found.table().rows}
+    assert marks["ours"] == {"M@10": "‡*"}  # worse than BM25, the first row
+    assert "best of weak, strong" in found.table().notes["*"]
+    told = [test for test in found.as_json()["significance"] if test["reference"] == "strong"]
+    assert [test["system"] for test in told] == ["ours"]
+    equal = scores | {"strong": scores["ours"]}
+    found = SystemComparison("t", 100, None, equal, rivals=rivals, own=own, measures=["M@10"])
+    assert {row.label: row.marks for row in found.table().rows}["ours"] == {"M@10": "‡"}

@@ -107,6 +107,83 @@ def test_seen_and_unseen(folder: Path, tmp_path: Path) -> None:
     assert set(found.series) == {"seen", "unseen"}
 
 
+def test_seeds_settings_and_measures(folder: Path, tmp_path: Path) -> None:
+    """Every seed is fitted once; figures are means, with their deviation beside them."""
+    monkey = {"toy": {"answer": "d2"}}
+    asked: dict[str, Any] = {"rows": ["cats"], "cache": tmp_path / "cache", "settings": monkey}
+    found = reproduce(experiment(), load(folder), seeds=[0, 1, 2], measures=["R@10"], **asked)
+    assert Toy.fitted == ["d2"] * 3
+    (table,) = found.tables
+    names = [column.name for column in table.columns]
+    assert names == ["n", "R@10", "± R@10", "minutes"]
+    by_group = {row.group: row.values[:3] for row in table.rows}
+    assert by_group["all"] == [4, 0.25, 0.0]
+    assert found.figures["seeds"] == [0, 1, 2]
+    assert found.axis == "R@10"
+    reproduce(experiment(), load(folder), seeds=[1, 3], **asked)
+    assert Toy.fitted == ["d2"] * 4  # seed 1 is in the cache, whatever the measures
+
+
+def test_deviations_are_those_of_the_seeds(folder: Path, tmp_path: Path) -> None:
+    class Lucky(Toy):
+        """Answers by its seed."""
+
+        @staticmethod
+        def fit(_data: Any, config: ToyConfig, seed: int, folder: Path) -> None:
+            (folder / "answer").write_text("d1" if seed else "nothing")
+
+    SYSTEMS._entries["toy"] = System("toy", ToyConfig, Lucky.fit, Toy)  # type: ignore[arg-type]
+    found = reproduce(
+        experiment(), load(folder), rows=["cats"], seeds=[0, 1], cache=tmp_path, measures=["R@1"]
+    )
+    (table,) = found.tables
+    by_group = {row.group: row.values[:3] for row in table.rows}
+    assert by_group["all"] == [4, 0.125, pytest.approx(0.25 / 2**0.5)]
+
+
+def test_the_papers_figures_stand_beside_ones_own(folder: Path, tmp_path: Path) -> None:
+    rows = [
+        {"name": "cats", "system": "toy", "expected": {"ANIMALS": {"M@10": 0.5}}},
+        {"name": "cows", "system": "toy", "settings": {"toy": {"answer": "d3"}}},
+    ]
+    own = experiment(rows=rows, measures=["M@10", "R@1"])
+    found = reproduce(own, load(folder), cache=tmp_path / "cache")
+    (table,) = found.tables
+    assert [column.name for column in table.columns][-2:] == ["paper M@10", "minutes"]
+    by_row = {(row.label, row.group): row.values[-2] for row in table.rows}
+    assert by_row["cats", "all"] == 0.5
+    assert by_row["cats", "seen"] is None
+    assert by_row["cows", "all"] is None
+    other = reproduce(own, load(folder), cache=tmp_path / "cache", known_as="PLANTS")
+    assert "paper M@10" not in [column.name for column in other.tables[0].columns]
+
+
+def test_settings_of_a_data_set() -> None:
+    """Three synthetic queries on MS300K, ten on NQ320K; --set goes over both."""
+    table = read_experiment("table1")
+    n = {
+        name: table.chosen("paper", ["TSGen"], known_as=name)["TSGen"][1].queries.n  # type: ignore[attr-defined]
+        for name in ("NQ320K", "MS300K")
+    }
+    assert n == {"NQ320K": 10, "MS300K": 3}
+    over = {"queries": {"n": 2}}
+    config = table.chosen("paper", ["TSGen"], over=over, known_as="MS300K")["TSGen"][1]
+    assert config.queries.n == 2  # type: ignore[attr-defined]
+    assert table.known_as("ms-300k") == "MS300K"
+    assert table.known_as("kitchen") is None
+    scale = read_experiment("table4").chosen("paper")
+    assert scale["DSI + DocT5 × 40"][1].queries.n == 40  # type: ignore[attr-defined]
+    config = scale["TSGen"][1]
+    assert (config.queries.n, config.terms.n, config.train.pairs.judged) == (1, 16, False)  # type: ignore[attr-defined]
+
+
+def test_unknown_measures(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no measure 'M@1'; did you mean"):
+        reproduce(experiment(), load(folder), measures=["M@1"], cache=tmp_path)
+    with pytest.raises(ConfigError, match=r"no measure 'MRR'"):
+        experiment(measures=["MRR"])
+
+
 def test_efficiency(folder: Path, tmp_path: Path) -> None:
     found = reproduce(experiment(kind="efficiency"), load(folder), cache=tmp_path / "cache")
     assert [row.label for row in found.tables[0].rows] == ["lexical", "cats", "cows", "hens"]

@@ -234,6 +234,8 @@ def reproduce(
         return _efficiency(benches[0], chosen, title, expected)
     if experiment.kind == "cases":
         return _cases(benches[0], chosen, split, title)
+    if experiment.kind == "shards":
+        raise ConfigError(f"{experiment.title}: {data.name} has no shards to count")
     groups = query_groups(data, split)
     if experiment.kind == "seen-unseen":
         check_groups(groups, title)

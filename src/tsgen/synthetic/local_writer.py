@@ -207,7 +207,7 @@ def train_writer(data: DataSet, config: LocalConfig, seed: int, folder: Path) ->
     from."""
     documents = [each.contents for each in watched_documents(data)]
     documents = [text[: CHARACTERS * config.document_tokens] for text in documents]
-    training, validation = _pairs(data, seed)
+    training, validation = pairs_to_learn(data, seed)
     torch.manual_seed(seed)
     backbone = _backbone(config)
     queries = _tokens(backbone, training, config)
@@ -262,14 +262,15 @@ class _Batches:
         return float(np.exp(-np.mean(losses)))
 
 
-def _pairs(data: DataSet, seed: int) -> tuple[list[Pair], list[Pair]]:
+def pairs_to_learn(data: DataSet, seed: int) -> tuple[list[Pair], list[Pair]]:
     """The training pairs, and the pairs that validate: those of dev, or some held out."""
     numbers = {document.id: number for number, document in enumerate(data.documents())}
     pairs = judged_pairs(data, "train", numbers) if "train" in data.splits else []
     if not pairs:
         raise DataError(
-            f"{data.name}: no training judgments for the local writer to learn from; expected some "
-            "named train. Choose another writer: --writer extractive, doct5query or smollm2."
+            f"{data.name}: no training judgments for the query writer to learn from; expected some "
+            "named train. Choose another writer: --writer extractive or smollm2, or doct5query "
+            "with --set queries.doct5query.tune=false."
         )
     rng = np.random.default_rng(seed)
     if "dev" in data.splits:

@@ -31,6 +31,7 @@ class WriterKind:
     config: type[StageConfig]
     build: Callable[[DataSet, Any, int, Path], Writer]
     trains: bool = False  # uses the training judgments, so that its queries depend on them
+    reads: tuple[str, ...] = ()  # other splits whose judgments it uses
 
 
 WRITERS: Registry[WriterKind] = Registry(
@@ -40,6 +41,7 @@ WRITERS: Registry[WriterKind] = Registry(
         "doct5query": "tsgen.synthetic.doct5query",
         "extractive": "tsgen.synthetic.extractive",
         "local": "tsgen.synthetic.local_writer",
+        "released": "tsgen.synthetic.released",
         "smollm2": "tsgen.synthetic.smollm2",
     },
 )

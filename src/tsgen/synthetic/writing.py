@@ -29,6 +29,7 @@ from tsgen.corpus.dataset import DataSet, judged_inputs
 from tsgen.progress import show
 from tsgen.records import Document
 from tsgen.settings import QueriesConfig, WritingConfig
+from tsgen.synthetic.released import own_queries, with_released
 from tsgen.synthetic.round_trip import FINDERS, VECTORS, KeptQueries, choose, normalise, once
 from tsgen.synthetic.writers import WRITERS, WriterKind
 from tsgen.training_loop import remove_checkpoint
@@ -58,8 +59,9 @@ def make_queries(data: DataSet, config: QueriesConfig, seed: int, cache: Path) -
 
     Returns the folder in `cache` with `queries.jsonl` and `counts.json`.
     """
+    config = with_released(data, config)
     written = _write(data, config, seed, cache)
-    own = {normalise(query.text) for query in data.queries().values()}
+    own = {normalise(text) for text in own_queries(data)}
     inputs = {"written": read_manifest(written).key, "own": hash_strings(*sorted(own))}
 
     def work(folder: Path) -> None:
@@ -110,7 +112,8 @@ def _write(data: DataSet, config: WritingConfig, seed: int, cache: Path) -> Path
         remove_pieces(folder)
         remove_checkpoint(folder)
 
-    return _stage("written-queries", work, resolved, _inputs(data, kind), seed, cache)
+    inputs = _inputs(data, kind, getattr(options, "tune", kind.trains))
+    return _stage("written-queries", work, resolved, inputs, seed, cache)
 
 
 def _stage(
@@ -127,8 +130,8 @@ def _stage(
     return folder
 
 
-def _inputs(data: DataSet, kind: WriterKind) -> dict[str, str]:
-    splits = ("train", "dev") if kind.trains else ()
+def _inputs(data: DataSet, kind: WriterKind, trains: bool) -> dict[str, str]:
+    splits = (*(("train", "dev") if trains else ()), *kind.reads)
     return {"documents": data.fingerprint} | judged_inputs(data, *splits) | WRITERS.key(kind)
 
 

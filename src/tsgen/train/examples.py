@@ -67,8 +67,9 @@ def numbered_examples(
         pairs += read_pairs(Path(config.queries), numbers)
     own = own_pairs(data, config, seed)
     if not pairs and not own:
+        why = "it has no judgments named train" if config.judged else "train.pairs.judged = false"
         raise DataError(
-            f"{data.name}: no training queries: it has no judgments named train. To search without "
+            f"{data.name}: no training queries: {why}. To search without "
             "training, use `tsgen index`. To train, give a file of "
             'them with --queries (lines like {"query": "…", "document": "id"}), or learn from the '
             "documents' own words with --set train.pairs.titles=true --set train.pairs.pieces=4."
