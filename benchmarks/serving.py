@@ -7,8 +7,10 @@ Makes an engine of DATA with `tsgen index` as it is by default, and one with the
 commit of this repository, as that was by default; engines made before are taken from --cache. Then
 starts `tsgen serve` on a copy of each in turn: this revision with searches of different clients
 answered together, the same one after the other (--limit batch=1), and the peer. Clients ask as fast
-as the answers come; one who asks alone is measured, too. Prints the figures, and writes
-serving.json and serving.md to --out, if given.
+as the answers come; one who asks alone is measured, too. `processor ms`
+is the processor time of the server divided by the searches, writes included; it hardly depends on
+what else the machine does. Prints the figures, and writes serving.json and serving.md to --out, if
+given.
 """
 
 import argparse
@@ -72,6 +74,7 @@ def figures(case: Case, load: Load, alone: Load) -> dict[str, Any]:
         "search": percentiles(load.searches),
         "write": percentiles(load.writes),
         "alone": percentiles(alone.searches),
+        "processor_ms": 1000 * load.processor / max(1, len(load.searches)),
         "errors": len(load.errors) + len(alone.errors),
         "first_errors": (load.errors + alone.errors)[:3],
         "memory_mb": [round(float(value), 1) for value in megabytes],
@@ -116,13 +119,14 @@ def report(result: dict[str, Any]) -> str:
         f"| {r['search']['p50_ms']:,.0f} | {r['search']['p99_ms']:,.0f} "
         f"| {r['write'].get('p50_ms', 0):,.0f} | {r['write'].get('p99_ms', 0):,.0f} "
         f"| {r['alone']['p50_ms']:,.1f} "
-        f"| {r['queries_together']:.1f} | {r['errors']} "
+        f"| {r['processor_ms']:.1f} | {r['queries_together']:.1f} | {r['errors']} "
         f"| {r['memory_mb'][0]:,.0f} → {r['memory_mb'][-1]:,.0f} |"
         for r in result["runs"]
     ]
     head = (
         "| server | searches a second | p50 ms | p99 ms | write p50 | write p99 | alone p50 "
-        "| queries a call | errors | memory MB |\n|---|---|---|---|---|---|---|---|---|---|\n"
+        "| processor ms | queries a call | errors | memory MB |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|\n"
     )
     beside = ""
     if found := result.get("targets"):

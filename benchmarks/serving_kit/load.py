@@ -26,6 +26,7 @@ class Load:
     errors: list[str] = field(default_factory=list)
     memory: list[tuple[float, float]] = field(default_factory=list)  # seconds, MB
     seconds: float = 0.0
+    processor: float = 0.0  # seconds that the server used of the processor
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Clients:
             threading.Thread(target=self._client, args=(server, load, stop, number))
             for number in range(self.count)
         ]
-        began = time.perf_counter()
+        began, used = time.perf_counter(), server.processor()
         for thread in threads:
             thread.start()
         while (passed := time.perf_counter() - began) < seconds:
@@ -54,7 +55,7 @@ class Clients:
         stop.set()
         for thread in threads:
             thread.join()
-        load.seconds = time.perf_counter() - began
+        load.seconds, load.processor = time.perf_counter() - began, server.processor() - used
         return load
 
     def _client(self, server: Server, load: Load, stop: threading.Event, number: int) -> None:

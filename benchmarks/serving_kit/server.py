@@ -31,6 +31,11 @@ class Server:
         """Of the process, in MB: what is resident."""
         return float(psutil.Process(self.process.pid).memory_info().rss / 2**20)
 
+    def processor(self) -> float:
+        """The seconds of processor time that it has used."""
+        used = psutil.Process(self.process.pid).cpu_times()
+        return float(used.user + used.system)
+
     def errors(self) -> list[str]:
         """The lines of its log that tell of an error in the server."""
         lines = self.log.read_text().splitlines()

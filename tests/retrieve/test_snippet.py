@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsgen.retrieve.results import mark, query_keys, snippet
+from tsgen.retrieve.results import _matches, mark, query_keys, snippet
 from tsgen.terms.words import Splitter
 
 SPLITTER = Splitter()
@@ -33,6 +33,25 @@ def test_a_short_text_is_shown_whole() -> None:
 
 def test_nothing_to_show() -> None:
     assert marked("", "egg") == ("", [])
+
+
+PLACES = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(1, 9), st.sampled_from("abc")).map(
+        lambda drawn: (drawn[0], drawn[0] + drawn[1], drawn[2])
+    ),
+    unique=True,
+)
+
+
+@given(PLACES, st.integers(0, 30))
+def test_the_words_inside_each_stretch_are_counted(
+    places: list[tuple[int, int, str]], width: int
+) -> None:
+    slow = {
+        begin: len({key for start, end, key in places if begin <= start and end <= begin + width})
+        for begin in (0, *sorted(start for start, _, _ in places))
+    }
+    assert list(_matches(places, width).items()) == list(slow.items())
 
 
 @given(st.text("ab .é", max_size=200), st.text("ab ", max_size=10), st.integers(1, 60))

@@ -89,7 +89,11 @@ ENGLISH, PAIRS = Splitter(), Splitter(WordsConfig(ngrams=2))
 
 
 @pytest.mark.parametrize("splitter", [ENGLISH, PLAIN, PAIRS, PAPER])
-@given(st.lists(st.sampled_from("Rye ryes' bread, the Bread's U.S. 1,000 café é é-bread".split())))
+@given(
+    st.lists(
+        st.sampled_from("Rye ryes' bread, the Bread's U.S. 1,000 café é é-bread 北京大学".split())
+    )
+)
 def test_places_of_some_words_are_those_of_all_words_with_their_keys(
     splitter: Splitter, parts: list[str]
 ) -> None:

@@ -105,12 +105,13 @@ class Splitter:
 
     def places(self, text: str, keys: Set[str]) -> list[tuple[int, int, str]]:
         """Where the words with one of these keys begin and end in a text, each with its key."""
-        if self.config.ngrams > 1 or not text.isascii():
+        plain = text.isascii()
+        if self.config.ngrams > 1 or (not plain and _HAS_UNSPACED.search(text)):
             found = ((word.start, word.end, self.key(word.text)) for word in self.split(text))
             return [place for place in found if place[2] in keys]
         return [
             (*word.span(), key)
-            for word in self._pattern(True).finditer(text)
+            for word in self._pattern(plain).finditer(text)
             if (key := self._key_of_raw(word.group())) is not None and key in keys
         ]
 
