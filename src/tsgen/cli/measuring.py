@@ -1,7 +1,7 @@
 """Commands that measure: `compare`, `evaluate`, `calibrate`, `reproduce`, `pruned`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -165,6 +165,17 @@ def reproduce(
         str | None,
         typer.Option("--as", metavar="NAME", help="The paper's name of DATA, e.g. NQ320K."),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Only say what would be done and what it costs; without --data, for the paper's.",
+        ),
+    ] = False,
+    tflops: Annotated[
+        float, typer.Option(min=0.001, help="Of the GPU, sustained: for --dry-run.")
+    ] = 100.0,
+    json: JsonOption = None,
     cache: CacheOption = None,
 ) -> None:
     """Fit and evaluate every row of a table; write JSON, Markdown and a plot.
@@ -178,29 +189,33 @@ def reproduce(
     from tsgen.corpus.load import load
     from tsgen.errors import ConfigError
     from tsgen.evaluate.experiment import read_experiment
+    from tsgen.evaluate.reproduce import dry_run as plan_of
     from tsgen.evaluate.reproduce import reproduce as run
 
     experiment = read_experiment(name)
-    if data is None:
+    if data is None and not dry_run:
         raise ConfigError(
             "no --data; expected a data folder or file, irds:NAME, hf:NAME or stdlib:"
         )
-    source = load(data, qrels=qrels)
-    options = {"form": form, "split": split, "limit": limit, "minutes": minutes}
-    chosen = {"measures": names_in(measures), "seeds": numbers_in(seeds), "rows": names_in(rows)}
-    with progress():
-        found = run(
-            experiment,
-            source,
-            settings=read_settings(None, settings or []),
-            known_as=known_as,
-            cache=cache,
-            **options,  # type: ignore[arg-type]
-            **chosen,  # type: ignore[arg-type]
+    source = None if data is None else load(data, qrels=qrels)
+    over = read_settings(None, settings or [])
+    given: dict[str, Any] = {"form": form, "split": split, "minutes": minutes, "known_as": known_as}
+    given |= {"rows": names_in(rows), "seeds": numbers_in(seeds), "settings": over, "cache": cache}
+    if dry_run:
+        found = plan_of(experiment, source, tflops=tflops, **given)
+        report([found.table(), found.stage_table()], found.as_json(), json, None)
+        return
+    if source is None:
+        raise ConfigError(
+            "no --data; expected a data folder or file, irds:NAME, hf:NAME or stdlib:"
         )
-    told: dict[str, object] = {**options, "seeds": seeds, "rows": rows, "as": known_as}
+    with progress():
+        done = run(experiment, source, limit=limit, measures=names_in(measures), **given)
+    write_json(json, done.figures)
+    told: dict[str, object] = {"form": form, "split": split, "limit": limit, "minutes": minutes}
+    told |= {"seeds": seeds, "rows": rows, "as": known_as}
     told |= {"qrels": Path(qrels).name, "measures": measures, "set": settings or []}
-    publish_experiment(out, name, source.name, found, told)
+    publish_experiment(out, name, source.name, done, told)
 
 
 def calibrate(

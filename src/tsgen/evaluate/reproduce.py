@@ -28,6 +28,7 @@ from tsgen.evaluate.compare import (
 from tsgen.evaluate.efficiency import BEAMS, efficiency_table, measure_each
 from tsgen.evaluate.experiment import Experiment, Rows, known_measures, read_experiment
 from tsgen.evaluate.metrics import ALL, DEPTH, Scores, deviations, evaluate_groups, mean_scores
+from tsgen.evaluate.plan import TFLOPS, Plan, plan
 from tsgen.evaluate.plots import ranked_plot
 from tsgen.evaluate.tables import Column, Row, Table, to_json
 from tsgen.records import Run
@@ -243,6 +244,40 @@ def reproduce(
     found = replace(found, title=title, limit=limit, measures=wanted)
     spent = {name: _mean_minutes(benches, *row) for name, row in chosen.items()}
     return _quality(found, spent, experiment.kind == "seen-unseen", expected)
+
+
+def dry_run(
+    experiment: Experiment | str,
+    data: Documents | None = None,
+    *,
+    form: str = "paper",
+    rows: Sequence[str] = (),
+    split: str = "test",
+    minutes: float | None = None,
+    seeds: Sequence[int] = (0,),
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    known_as: str | None = None,
+    cache: Path | None = None,
+    tflops: float = TFLOPS,
+) -> Plan:
+    """Say what `reproduce` would do with the same arguments, what of it is done, and what the rest
+    costs.
+
+    Args:
+        experiment: As for `reproduce`.
+        data: As for `reproduce`; None for a data set of the size of the paper's.
+        form: As for `reproduce`, like all that is not explained here.
+        tflops: TFLOP/s that a training sustains on the GPU.
+    """
+    if isinstance(experiment, str):
+        experiment = read_experiment(experiment)
+    source = None if data is None else data_set_of(data)
+    own = experiment.data if source is None else experiment.known_as(source.name)
+    known_as = known_as or own
+    chosen = experiment.chosen(form, rows, minutes, settings, known_as)
+    title = f"{experiment.title}: {known_as if source is None else source.name}, {form}, dry run"
+    folder = None if source is None else cache_folder_of(source, cache)
+    return plan(experiment, chosen, title, known_as, source, split, seeds, folder, tflops)
 
 
 def _compared(

@@ -93,10 +93,21 @@ def counts(folder: Path) -> dict[str, float]:
     return found
 
 
-def _write(data: DataSet, config: WritingConfig, seed: int, cache: Path) -> Path:
+def writer_options(config: WritingConfig) -> StageConfig:
+    """The settings of the chosen writer."""
     kind = WRITERS.get(config.writer)
-    options = kind.config.from_mapping(config.options, source=f"settings of {kind.name!r}")
-    resolved = WritingConfig(writer=kind.name, n=config.n, options=options.model_dump(mode="json"))
+    return kind.config.from_mapping(config.options, source=f"settings of {kind.name!r}")
+
+
+def writing_stage(config: WritingConfig) -> WritingConfig:
+    """The settings that written queries depend on, with every option of the writer."""
+    options = writer_options(config).model_dump(mode="json")
+    return WritingConfig(writer=config.writer, n=config.n, options=options)
+
+
+def _write(data: DataSet, config: WritingConfig, seed: int, cache: Path) -> Path:
+    kind, options = WRITERS.get(config.writer), writer_options(config)
+    resolved = writing_stage(config)
 
     def work(folder: Path) -> None:
         if not (folder / WRITTEN).exists():

@@ -167,12 +167,17 @@ class _WeigherStage(StageConfig):
     words: WordsConfig
 
 
+def weigher_stage(words: WordsConfig, config: LearnedConfig) -> StageConfig:
+    """The settings that a trained weigher depends on."""
+    return _WeigherStage(weigher=config.model, training=config.training, words=words)
+
+
 def trained_weigher(
     data: DataSet, splitter: Splitter, config: LearnedConfig, seed: int, cache: Path
 ) -> Path:
     """The folder in `cache` of a weigher trained on this data with these settings; trains it if
     it is not there."""
-    settings = _WeigherStage(weigher=config.model, training=config.training, words=splitter.config)
+    settings = weigher_stage(splitter.config, config)
     inputs = {"documents": data.fingerprint} | judged_inputs(data, "train", "dev")
     key = stage_key("weigher", settings.model_dump(mode="json"), inputs, seed)
     folder = cache / f"trained-weigher-{key[:12]}"

@@ -49,8 +49,7 @@ def train_generator(
     inputs |= backbone_version(config.model)
     folders: list[Path] = []
     for number in range(1, config.train.iterations + 1):
-        share = config.train.part(config.train.iterations)
-        numbered = share.model_copy(update={"iterations": number})
+        numbered = iteration_config(config.train, number)
         iteration = _Iteration(data, terms, config.model, numbered, seed, folders[-1:], cache)
         folders.append(iteration.make(inputs))
         inputs["previous"] = read_manifest(folders[-1]).key
@@ -66,6 +65,20 @@ def trained_generator(
         return generator
     vectors = read_passages(data, config, generator.backbone, cache)
     return Generator.of(generator.backbone, sets.with_vectors(vectors))
+
+
+def iteration_config(config: TrainConfig, number: int) -> TrainConfig:
+    """The settings of one iteration: its share of the minutes, and its number."""
+    return config.part(config.iterations).model_copy(update={"iterations": number})
+
+
+def stage_settings(model: ModelConfig, config: TrainConfig) -> GeneratorConfig:
+    """What an iteration's cache key says of its settings: all but the paths of files, whose hashes
+    are among its inputs."""
+    pairs = config.pairs.model_copy(update={"queries": None})
+    source = config.hard_negatives_from if config.run is None else "a run"
+    changed = {"pairs": pairs, "hard_negatives_from": source}
+    return GeneratorConfig(model=model, train=config.model_copy(update=changed))
 
 
 def files_read(config: TrainConfig) -> dict[str, str]:
@@ -92,11 +105,7 @@ class _Iteration:
     cache: Path
 
     def make(self, inputs: Mapping[str, str]) -> Path:
-        pairs = self.config.pairs.model_copy(update={"queries": None})  # `inputs` has their hash
-        source = self.config.hard_negatives_from if self.config.run is None else "a run"  # likewise
-        changed = {"pairs": pairs, "hard_negatives_from": source}
-        train = self.config.model_copy(update=changed)
-        settings = GeneratorConfig(model=self.model, train=train)
+        settings = stage_settings(self.model, self.config)
         key = stage_key(KIND, settings.model_dump(mode="json"), inputs, self.seed)
         folder = self.cache / f"iteration-{self.config.iterations}-{key[:12]}"
         stage(
