@@ -81,7 +81,7 @@ def rebuilt(collection: Engine) -> Snapshot:
     sets = TermSets.of(now.generator.sets.term_set(i) for i in range(len(collection)))
     model = collection.folder / "model"
     generator = Generator.load_with_terms(model, sets, now.config.model)
-    return Snapshot(generator, now.config, now.documents)
+    return Snapshot.of(generator, now.config, now.documents)
 
 
 def rounded(found: Iterable[Iterable[Hit]]) -> list[list[tuple[object, ...]]]:

@@ -1,11 +1,12 @@
 """Many strings as one block of bytes: no Python object for each of them, and they map from disk."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache, wraps
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,30 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 ARRAYS = PieceFormat(".npz", lambda file, arrays: np.savez(file, **arrays), _read_arrays)
 """Pieces of work whose results are arrays by name."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """A loop over arrays that numba compiles at its first call, and keeps the machine code of on
+    disk. A search that calls no such loop is spared the import of numba."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        found: R = _machine_code(function)(*args, **kwargs)
+        return found
+
+    return run
+
+
+@cache
+def _machine_code(function: Callable[..., Any]) -> Callable[..., Any]:
+    from numba import njit
+
+    code: Callable[..., Any] = njit(cache=True)(function)
+    return code
 
 
 def smallest_offsets(offsets: NDArray[np.int64]) -> NDArray[np.int32] | NDArray[np.int64]:

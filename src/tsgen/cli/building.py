@@ -114,7 +114,7 @@ def index(
         )
     if skip_bad:
         console.print(source.problems.summary())
-    size, terms = len(engine), len(engine.generator.sets.vocabulary)
+    size, terms = len(engine), len(engine.sets.vocabulary)
     results_console(json).print(
         f'{size:,} documents, {terms:,} terms. The engine is in {out}: tsgen search {out} "…"'
     )

@@ -104,7 +104,7 @@ def _change(
 
 def _report(json: str | None, engine: "Engine", **counts: int) -> None:
     """Print how many documents were added, updated or removed, and how many there are."""
-    size, terms = len(engine), len(engine.generator.sets.vocabulary)
+    size, terms = len(engine), len(engine.sets.vocabulary)
     done = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
     results_console(json).print(
         f"{done or 'nothing changed'}: {size:,} documents, {terms:,} terms in {engine.folder}"

@@ -37,6 +37,7 @@ from tsgen.constrain.valid_terms import (
     valid_terms,
 )
 from tsgen.docids.spelling import Spelling
+from tsgen.docids.term_set import TermSets, relative_weights, shares_of
 from tsgen.errors import ConfigError
 from tsgen.terms.passages import PassageVectors
 
@@ -214,37 +215,25 @@ def _listed(index: Index, documents: Documents, number: int) -> Int32:
     return reduce(np.intersect1d, postings)
 
 
-# ŵ_D(t): the weights of a document's terms, divided by their sum.
+# Sums over the terms of every document.
 
 Float32 = NDArray[np.float32]
 
 
-def shares_of(offsets: Int, weights: NDArray[np.floating] | None) -> Float32:
-    """[E] ŵ_D(t) of all documents, one after the other.
-
-    Args:
-        offsets: [D + 1] where the terms of each document begin.
-        weights: [E] their weights; None, or 0 for a whole document, gives equal shares.
-    """
-    sizes = np.diff(offsets)
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    kept = np.zeros(len(owner)) if weights is None else weights
-    sums = np.bincount(owner, kept, len(sizes))
-    none = sums == 0
-    kept = np.where(none[owner], 1.0, kept)
-    shares: Float32 = (kept / np.where(none, sizes, sums)[owner]).astype(np.float32)
-    return shares
-
-
 @kernel
-def by_term(terms: Int32, values: Float32, post_offsets: Int) -> Float32:
-    """[E] values in the order of `term_sets`, rearranged to the order of the postings."""
-    found = np.empty(len(values), np.float32)
-    place = post_offsets.copy()
-    for entry in range(len(terms)):
-        found[place[terms[entry]]] = values[entry]
-        place[terms[entry]] += 1
-    return found
+def sums_over_terms(offsets: Int, terms: Int32, shares: Float32, values: Float32) -> Float32:
+    """[Q, D] Σ over the terms of each document of the term's share · its values [T, Q]."""
+    queries = values.shape[1]
+    sums = np.zeros((queries, len(offsets) - 1), dtype=np.float32)
+    total = np.zeros(queries, dtype=np.float32)
+    for document in range(len(offsets) - 1):
+        total[:] = 0
+        for j in range(offsets[document], offsets[document + 1]):
+            for q in range(queries):
+                total[q] += shares[j] * values[terms[j], q]
+        for q in range(queries):
+            sums[q, document] = total[q]
+    return sums
 
 
 # Term sets as sequences: of all orders of T(D) only the order by weight is valid.
@@ -301,6 +290,7 @@ class PostingsConstraint:
         self._offsets = fixed(sets.doc_offsets, np.int64)
         self._terms = fixed(sets.doc_terms, np.int32)
         self._weights: NDArray[np.floating] | None = getattr(sets, "doc_weights", None)
+        self._relative = (lambda: sets.relative_weights) if isinstance(sets, TermSets) else None
         self._vectors: PassageVectors | None = getattr(sets, "doc_vectors", None)
         self._query_terms: Callable[[str], Int32] | None = getattr(sets, "query_terms", None)
         self._spelled = fixed(spelling.offsets, np.int64), fixed(spelling.tokens, np.int32)
@@ -352,9 +342,10 @@ class PostingsConstraint:
     def relative_weights(self) -> NDArray[np.float32]:
         """[E] N ŵ_D(t) in the order of `postings`: the weight of the term in each document, divided
         by the mean weight of that document's terms."""
-        sizes = np.diff(self._offsets)
-        relative = self.shares * np.repeat(sizes, sizes).astype(np.float32)
-        return by_term(self._terms, relative, self._index.offsets)
+        if self._relative is None:
+            post_offsets = self._index.offsets
+            return relative_weights(self._offsets, self._terms, self.shares, post_offsets)
+        return self._relative()
 
     @cached_property
     def document_vectors(self) -> PassageVectors:

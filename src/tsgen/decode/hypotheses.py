@@ -1,15 +1,20 @@
 """Hypotheses of a search, the documents found, and the path that led to each of them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
 
 from tsgen.constrain.constraint import Bool, Cursor, Int, Ragged
-from tsgen.decode.topk import Float
 from tsgen.records import Hit, Reason
+
+if TYPE_CHECKING:
+    import torch
+
+    from tsgen.decode.topk import Float
 
 # Candidates: hypotheses whose next unit is being spelled.
 
@@ -35,14 +40,16 @@ class Candidates:
         return len(self.query)
 
     @staticmethod
-    def unspelled(query: Int, cursor: Cursor, score: Float, node: torch.Tensor) -> "Candidates":
+    def unspelled(query: Int, cursor: Cursor, score: Float, node: torch.Tensor) -> Candidates:
         """Hypotheses that have not begun to spell their next unit."""
         nothing, origin = np.zeros(len(query), dtype=np.int64), np.arange(len(query))
         log_prob = np.zeros(len(query))
         return Candidates(query, origin, cursor, nothing, nothing, score, log_prob, node)
 
-    def take(self, picks: Int | Bool) -> "Candidates":
+    def take(self, picks: Int | Bool) -> Candidates:
         """Some of the candidates, in the order of `picks`."""
+        import torch
+
         return Candidates(
             self.query[picks],
             self.origin[picks],
@@ -54,13 +61,15 @@ class Candidates:
             self.node[torch.from_numpy(picks).to(self.node.device)],
         )
 
-    def scored(self, score: Float) -> "Candidates":
+    def scored(self, score: Float) -> Candidates:
         """The same candidates with other scores."""
         return replace(self, score=score)
 
     @staticmethod
-    def join(parts: Sequence["Candidates"]) -> "Candidates":
+    def join(parts: Sequence[Candidates]) -> Candidates:
         """The candidates of all parts by query, best first; ties in the order of the parts."""
+        import torch
+
         joined = Candidates(
             np.concatenate([part.query for part in parts]),
             np.concatenate([part.origin for part in parts]),

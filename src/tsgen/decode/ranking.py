@@ -42,24 +42,27 @@ where s is the lowest log p of the documents found, and the maximum is over the 
 they stand behind the documents found until the other parts of the score bring them forward.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from tsgen.constrain.constraint import Int, Int32, Ragged
-from tsgen.constrain.kernels import kernel
-from tsgen.constrain.term_sets import PostingsConstraint, SetFrontier
-from tsgen.constrain.valid_terms import best_value
 from tsgen.decode.hypotheses import Found
-from tsgen.decode.topk import Float
-from tsgen.docids.spelling import Spelling
 from tsgen.errors import ConfigError
-from tsgen.model.backbone import Backbone
 from tsgen.settings import DecodeConfig
+
+if TYPE_CHECKING:  # a search without a beam needs none of these
+    import torch
+
+    from tsgen.constrain.term_sets import PostingsConstraint, SetFrontier
+    from tsgen.decode.topk import Float
+    from tsgen.docids.spelling import Spelling
+    from tsgen.model.backbone import Backbone
 
 Float32 = NDArray[np.float32]
 
@@ -129,7 +132,9 @@ class SetPrior:
             terms = np.exp(log_probs / FLATTENING)
         sets = constraint.term_sets
         shares = constraint.shares if how == "weighted" else np.ones(len(sets.values), np.float32)
-        sums = _sums(sets.offsets, sets.values, shares, np.ascontiguousarray(terms.T))
+        from tsgen.constrain.term_sets import sums_over_terms
+
+        sums = sums_over_terms(sets.offsets, sets.values, shares, np.ascontiguousarray(terms.T))
         if how == "weighted":
             sums = np.log(sums) if lexical is None else np.log(sums) + lexical
         return cls(constraint, terms, sums, how)
@@ -137,7 +142,7 @@ class SetPrior:
     def best(self, count: int) -> tuple[Int32, Float32]:
         """The best documents [Q, M] of each query, best first, and their priors [Q, M]."""
         priors = self._priors()
-        best = np.stack([_largest(row, count) for row in priors])
+        best = np.stack([largest(row, count) for row in priors])
         return best, np.take_along_axis(priors, best, axis=1)
 
     def best_inside(self, count: int, pool: Ragged | None = None) -> list[tuple[Int32, Float32]]:
@@ -150,10 +155,10 @@ class SetPrior:
         found = []
         for query, priors in enumerate(self._priors()):
             if pool is None:
-                documents = _largest(priors, count)
+                documents = largest(priors, count)
             else:
                 inside = pool.row(query if len(pool.offsets) > 2 else 0)
-                documents = inside[_largest(priors[inside], count)]
+                documents = inside[largest(priors[inside], count)]
             found.append((documents, priors[documents]))
         return found
 
@@ -162,14 +167,14 @@ class SetPrior:
         best = np.sort(self.best(count)[0], axis=1)
         return Ragged(np.arange(len(best) + 1) * best.shape[1], best.reshape(-1))
 
-    def look_ahead(self, weight: float) -> "PriorLookAhead":
+    def look_ahead(self, weight: float) -> PriorLookAhead:
         """What the best document that each hypothesis can still lead to will add to its score."""
         if self.how in ("weighted", "vectors"):
             raise ConfigError(
                 f"decode.prior = {self.how!r} does not say what a term adds whatever the document, "
                 "as decode.look_ahead needs; set decode.prior=matched or decode.look_ahead=0."
             )
-        tried = np.stack([_largest(row, TRIED) for row in self.sums])
+        tried = np.stack([largest(row, TRIED) for row in self.sums])
         return PriorLookAhead(self, tried, weight)
 
     def ranking(self, k: int) -> list[list[Found]]:
@@ -199,6 +204,8 @@ class PriorLookAhead:
     def __call__(self, frontier: SetFrontier, query: Int) -> Float:
         """[R] what the rows of these queries [R] have ahead."""
         sets, terms = frontier.set_of, frontier.documents.terms
+        from tsgen.constrain.valid_terms import best_value
+
         best = best_value(
             frontier.index, frontier.documents, sets, query, self.prior.sums, self.tried
         )
@@ -233,6 +240,8 @@ def scores_to_train(
         prior_weight: λ.
         lexical_weight: μ.
     """
+    import torch
+
     weighted_prior = torch.log(torch.exp(log_probs / FLATTENING) @ shares.T)
     scores = prior_weight * weighted_prior
     return scores if lexical is None else scores + lexical_weight * lexical
@@ -242,6 +251,8 @@ def term_log_probs(
     backbone: Backbone, constraint: PostingsConstraint, hidden: torch.Tensor
 ) -> Float32:
     """[Q, T] log p of each term as the first one, from the hidden states [Q, d]."""
+    import torch
+
     logits = backbone.logits(hidden).float()
     log_probs = torch.log_softmax(logits, dim=-1).cpu().numpy()
     return _mean_over_tokens(log_probs, constraint.spelling)
@@ -252,6 +263,8 @@ def log_probs_among(
 ) -> Float32:
     """[T] log p of each term as the first one among the terms of the documents found, for one query
     with the state [d] and a backbone that writes a term as one symbol; −∞ for all other terms."""
+    import torch
+
     log_probs = np.full(constraint.terms, -np.inf, np.float32)
     sets = [constraint.term_sets.row(one.document) for one in found]
     if sets:
@@ -274,23 +287,7 @@ def _mean_over_tokens(log_probs: Float32, spelling: Spelling) -> Float32:
     return by_term
 
 
-@kernel
-def _sums(offsets: Int, terms: Int32, shares: Float32, values: Float32) -> Float32:
-    """[Q, D] Σ over the terms of each document of the term's share · its values [T, Q]."""
-    queries = values.shape[1]
-    sums = np.zeros((queries, len(offsets) - 1), dtype=np.float32)
-    total = np.zeros(queries, dtype=np.float32)
-    for document in range(len(offsets) - 1):
-        total[:] = 0
-        for j in range(offsets[document], offsets[document + 1]):
-            for q in range(queries):
-                total[q] += shares[j] * values[terms[j], q]
-        for q in range(queries):
-            sums[q, document] = total[q]
-    return sums
-
-
-def _largest(values: Float32, count: int) -> Int32:
+def largest(values: Float32, count: int) -> Int32:
     """The indices of the largest values, largest first; ties by index."""
     count = min(count, len(values))
     bar = np.partition(values, len(values) - count)[len(values) - count]

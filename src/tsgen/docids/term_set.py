@@ -9,10 +9,17 @@ from typing import Any, Self
 
 import numpy as np
 import orjson
-from numba import njit
 from numpy.typing import NDArray
 
-from tsgen.arrays import Offsets, Strings, load_array, offsets_of, save_array, smallest_offsets
+from tsgen.arrays import (
+    Offsets,
+    Strings,
+    compiled,
+    load_array,
+    offsets_of,
+    save_array,
+    smallest_offsets,
+)
 from tsgen.records import TermSet
 from tsgen.settings import WordsConfig
 from tsgen.terms.passages import PassageVectors
@@ -20,8 +27,11 @@ from tsgen.terms.words import Lookup, Splitter
 
 ARRAYS = ("doc_offsets", "doc_terms", "post_offsets", "post_docs")
 WEIGHTS = "doc_weights"
+RELATIVE = "post_weights"
 VECTORS, VECTOR_OFFSETS = "doc_vectors", "vector_offsets"
 WORDS = "words.json"
+
+Float32 = NDArray[np.float32]
 
 
 class TermSets:
@@ -44,12 +54,14 @@ class TermSets:
         words: WordsConfig | None = None,
         look_up: Callable[[], Lookup] | None = None,
         doc_vectors: PassageVectors | None = None,
+        post_weights: Float32 | None = None,
     ) -> None:
         """Wrap the arrays; `build` makes them.
 
         Args:
             words: how texts were split into the words that terms are chosen from.
             look_up: makes the lookup of query words where that is faster than from the vocabulary.
+            post_weights: `relative_weights`, if they were worked out before.
         """
         self.documents = documents
         self.vocabulary = vocabulary
@@ -60,6 +72,7 @@ class TermSets:
         self.doc_weights = doc_weights  # [E]
         self.doc_vectors = doc_vectors  # where the generator reads documents into vectors
         self.words = words or WordsConfig()
+        self._relative = post_weights  # [E]
         self._look_up = look_up or (lambda: Lookup(Splitter(self.words), self.vocabulary))
 
     @classmethod
@@ -137,6 +150,15 @@ class TermSets:
         return self.post_docs[self.post_offsets[term] : self.post_offsets[term + 1]]
 
     @cached_property
+    def relative_weights(self) -> Float32:
+        """[E] N ŵ_D(t) in the order of `post_docs`: the weight of the term in each document,
+        divided by the mean weight of that document's terms."""
+        if self._relative is not None:
+            return self._relative
+        shares = shares_of(self.doc_offsets, self.doc_weights)
+        return relative_weights(self.doc_offsets, self.doc_terms, shares, self.post_offsets)
+
+    @cached_property
     def lookup(self) -> Lookup:
         """The lookup of the terms that are words of a query."""
         return self._look_up()
@@ -174,6 +196,7 @@ class TermSets:
         self.documents.save(folder, "documents")
         for name, array in self._optional().items():
             save_array(folder, name, array)
+        save_array(folder, RELATIVE, self.relative_weights)
         (folder / WORDS).write_bytes(orjson.dumps(self.words.model_dump(mode="json")))
 
     @classmethod
@@ -182,6 +205,8 @@ class TermSets:
         arrays: dict[str, Any] = {name: load_array(folder, name) for name in ARRAYS}
         if (folder / f"{WEIGHTS}.npy").exists():
             arrays[WEIGHTS] = load_array(folder, WEIGHTS)
+        if (folder / f"{RELATIVE}.npy").exists():
+            arrays[RELATIVE] = load_array(folder, RELATIVE)
         if (folder / f"{VECTORS}.npy").exists():
             parts = load_array(folder, VECTOR_OFFSETS), load_array(folder, VECTORS)
             arrays[VECTORS] = PassageVectors(*parts)
@@ -190,7 +215,7 @@ class TermSets:
         return cls(*strings, **arrays, words=words)
 
 
-@njit(cache=True)
+@compiled
 def invert(
     doc_offsets: Offsets, doc_terms: NDArray[np.int32], post_offsets: Offsets
 ) -> NDArray[np.int32]:
@@ -203,6 +228,55 @@ def invert(
             post_docs[place[term]] = document
             place[term] += 1
     return post_docs
+
+
+# ŵ_D(t): the weights of a document's terms, divided by their sum.
+
+
+def shares_of(offsets: Offsets, weights: NDArray[np.floating] | None) -> Float32:
+    """[E] ŵ_D(t) of all documents, one after the other.
+
+    Args:
+        offsets: [D + 1] where the terms of each document begin.
+        weights: [E] their weights; None, or 0 for a whole document, gives equal shares.
+    """
+    sizes = np.diff(offsets)
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    kept = np.zeros(len(owner)) if weights is None else weights
+    sums = np.bincount(owner, kept, len(sizes))
+    none = sums == 0
+    kept = np.where(none[owner], 1.0, kept)
+    shares: Float32 = (kept / np.where(none, sizes, sums)[owner]).astype(np.float32)
+    return shares
+
+
+def relative_weights(
+    offsets: Offsets, terms: NDArray[np.int32], shares: Float32, post_offsets: Offsets
+) -> Float32:
+    """[E] N ŵ_D(t) in the order of the postings: the weight of the term in each document, divided
+    by the mean weight of that document's terms; from the shares [E] in the order of documents."""
+    sizes = np.diff(offsets)
+    relative = shares * np.repeat(sizes, sizes).astype(np.float32)
+    return _by_term(_plain(terms), relative, _plain(post_offsets.astype(np.int64)))
+
+
+@compiled
+def _by_term(terms: NDArray[np.int32], values: Float32, post_offsets: Offsets) -> Float32:
+    """[E] values in the order of documents, rearranged to the order of the postings."""
+    found = np.empty(len(values), np.float32)
+    place = post_offsets.copy()
+    for entry in range(len(terms)):
+        found[place[terms[entry]]] = values[entry]
+        place[terms[entry]] += 1
+    return found
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array as a contiguous, read-only one: loops are compiled anew for mapped arrays and
+    for those that may be written."""
+    plain = np.ascontiguousarray(array).view(np.ndarray)
+    plain.flags.writeable = False
+    return plain
 
 
 # Merging: term sets of a base without some documents, and with others added.

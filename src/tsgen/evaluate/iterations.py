@@ -120,7 +120,7 @@ class _IterationOf:
         """Open the engine with the generator of that iteration."""
         config, sets = self.last.config, TermSets.load(self.terms)
         generator = Generator.load(self.iteration / MODEL, sets, config.model)
-        return Snapshot(generator, config, self.last.documents)
+        return Snapshot.of(generator, config, self.last.documents)
 
 
 def _signed(value: float) -> str:

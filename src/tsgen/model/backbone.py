@@ -123,6 +123,14 @@ class Backbone(nn.Module, ABC):
     def save(self, folder: Path) -> None:
         """Write all that the architecture's `load` needs, without anything pickled."""
 
+    def save_terms(self, folder: Path) -> None:
+        """Write what the model has learned of its terms, for a collection that was changed since
+        the model was saved; nothing for a model that learns none."""
+
+    def with_saved_terms(self, folder: Path) -> Self:  # noqa: ARG002
+        """The same model with what `save_terms` wrote."""
+        return self
+
     def query_vectors(self, queries: Sequence[str]) -> torch.Tensor:  # noqa: ARG002
         """Vectors [Q, d] of queries, with gradients, to compare with those of documents."""
         raise ConfigError(

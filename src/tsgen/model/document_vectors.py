@@ -5,9 +5,11 @@ beginnings of documents, as far as the window reaches, are a stage of their own,
 system has in common with the engines; the passages of longer documents are another.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +19,14 @@ from tsgen.artifact import in_pieces, remove_pieces, stage, stage_key
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet
 from tsgen.docids.term_set import TermSets
-from tsgen.model.backbone import Backbone, backbone_version
-from tsgen.model.generator import Generator
 from tsgen.progress import show
 from tsgen.records import Document
 from tsgen.settings import ModelConfig
 from tsgen.terms.passages import MOST, OVERLAP, WORDS, PassageVectors, passage_texts
+
+if TYPE_CHECKING:  # imported with torch, which reading new documents does without
+    from tsgen.model.backbone import Backbone
+    from tsgen.model.generator import Generator
 
 BEGINNINGS, PASSAGES = "vectors", "passages"  # the kinds of the stages
 VECTORS, COUNTS = "vectors", "counts"  # the arrays
@@ -59,10 +63,26 @@ Arrays = dict[str, NDArray[Any]]
 Watch = Callable[[int], None]
 
 
+class ReadsDocuments(Protocol):
+    """A backbone, or the encoder that it was saved with."""
+
+    def document_vectors(
+        self, texts: Sequence[str], watch: Watch = ..., /
+    ) -> NDArray[np.float32] | None:
+        """The vectors [D, d] of texts; None from what keeps no vectors."""
+        ...
+
+    def longer_than_window(self, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether `document_vectors` leaves out the end of each of these texts [T]."""
+        ...
+
+
 def read_vectors(
     data: DataSet, config: ModelConfig, backbone: Backbone, cache: Path
 ) -> NDArray[np.float32]:
     """The vectors [D, d] of the beginnings of all documents; they stay in `cache`."""
+    from tsgen.model.backbone import backbone_version
+
     settings = VectorsConfig(encoder=config.encoder, document_tokens=config.document_tokens)
 
     def read(piece: Sequence[Document], watch: Watch) -> Arrays:
@@ -77,6 +97,8 @@ def read_passages(
     data: DataSet, config: ModelConfig, backbone: Backbone, cache: Path
 ) -> PassageVectors:
     """The vectors of all documents, several for a long one; they stay in `cache`."""
+    from tsgen.model.backbone import backbone_version
+
     read_by = {"encoder": config.encoder, "document_tokens": config.document_tokens}
     settings = PassagesConfig(**read_by, passages=config.passages)
     beginnings = read_vectors(data, config, backbone, cache)
@@ -90,28 +112,26 @@ def read_passages(
     return PassageVectors.joined(beginnings, load_array(folder, COUNTS), more)
 
 
-def read_documents(documents: Sequence[Document], backbone: Backbone) -> PassageVectors | None:
+def read_documents(documents: Sequence[Document], reader: ReadsDocuments) -> PassageVectors | None:
     """The vectors of documents that are not in a data set; None if the model keeps no vectors."""
-    beginnings = backbone.document_vectors([one.contents for one in documents])
+    beginnings = reader.document_vectors([one.contents for one in documents])
     if beginnings is None:
         return None
-    return PassageVectors.joined(beginnings, *_read_long(documents, backbone))
+    return PassageVectors.joined(beginnings, *_read_long(documents, reader))
 
 
 def _read_long(
-    documents: Sequence[Document], backbone: Backbone, watch: Watch = lambda _: None
+    documents: Sequence[Document], reader: ReadsDocuments, watch: Watch = lambda _: None
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """How many passages each document [D] has after its beginning, and the vectors [P, d] of all;
     none for a document that fits the window."""
-    longer = backbone.longer_than_window([one.contents for one in documents]).tolist()
+    longer = reader.longer_than_window([one.contents for one in documents]).tolist()
     texts = [
         passage_texts(one) if long else [] for one, long in zip(documents, longer, strict=True)
     ]
     counts = np.array([len(own) for own in texts], np.int64)
     parts = [text for own in texts for text in own]
-    found = backbone.document_vectors(
-        parts, lambda done: watch(done * len(documents) // len(parts))
-    )
+    found = reader.document_vectors(parts, lambda done: watch(done * len(documents) // len(parts)))
     assert found is not None
     return counts, found
 
@@ -151,6 +171,8 @@ def learned_generator(
 ) -> Generator:
     """A generator before any training with queries. A model that keeps vectors of documents
     reads the documents and learns their terms from the vectors; its sets hold the vectors."""
+    from tsgen.model.generator import Generator
+
     generator = Generator.new(config, sets, seed)
     if generator.backbone.document_vectors([]) is None:
         return generator

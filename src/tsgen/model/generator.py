@@ -60,6 +60,10 @@ class Generator:
         if vectors is None:
             return self
         backbone = self.backbone.learned(constraint.term_sets, constraint.shares, vectors.means())
+        return self.with_backbone(backbone)
+
+    def with_backbone(self, backbone: Backbone) -> Self:
+        """The generator of the same terms by another backbone."""
         return replace(self, backbone=backbone)
 
     @property

@@ -33,7 +33,7 @@ documents stay where they are and are read by the encoder as it came.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,14 +51,24 @@ from torch.nn import functional
 
 from tsgen.artifact import write_beside
 from tsgen.constrain.constraint import Int32, Ragged
-from tsgen.errors import ArtifactError, ConfigError
+from tsgen.errors import ConfigError
 from tsgen.model.backbone import BACKBONES, Architecture, Backbone, OutputSymbols
+from tsgen.model.term_table import (
+    CONFIG_FILE,
+    DOCUMENTS,
+    SCALE,
+    VECTORS,
+    WEIGHTS_FILE,
+    TermTable,
+    not_a_model,
+    saved_config,
+)
 from tsgen.model.vocabulary import shared
 from tsgen.settings import TERM_VECTORS, ModelConfig
 from tsgen.terms.encoder import load_encoder
 from tsgen.terms.sentence_vectors import longer_than, read_texts, sentence_vectors
+from tsgen.terms.text_encoder import OnnxEncoder
 
-CONFIG_FILE, WEIGHTS_FILE = "term-vectors.json", "term-vectors.safetensors"
 RIDGE = 1.0  # smaller values give rare terms, which say little of other documents, large vectors
 TOLERANCE, ROUNDS = 1e-2, 50  # of conjugate gradients
 SCALES = (5.0, 10.0, 20.0, 40.0, 80.0)
@@ -101,6 +111,8 @@ class TermVectors(Backbone):
         self.vectors: Tensor
         self.scale = scale
         self.tuned = False  # whether the encoder was trained to read queries
+        self.query_reader: OnnxEncoder | None = None  # the encoder as a search uses it
+        self.document_reader: OnnxEncoder | None = None
 
     @classmethod
     def create(cls, config: ModelConfig, symbols: OutputSymbols) -> Self:
@@ -132,7 +144,11 @@ class TermVectors(Backbone):
     @torch.no_grad()
     def encode(self, queries: Sequence[str]) -> tuple[QueryTree, Tensor, Tensor]:
         """Read the queries once; the cache, a node for each query, and their vectors [Q, d]."""
-        vectors = self.query_vectors(queries)
+        if self.query_reader is not None and self._on_cpu:
+            read = self.query_reader.vectors(queries, self.config.query_tokens)
+            vectors = torch.from_numpy(read)
+        else:
+            vectors = self.query_vectors(queries)
         tree = QueryTree(vectors, torch.arange(0, device=vectors.device))
         nodes, _ = tree.append(torch.arange(len(queries), device=vectors.device))
         return tree, nodes, vectors
@@ -169,7 +185,10 @@ class TermVectors(Backbone):
     ) -> Float32:
         """Read the beginnings of documents, up to the window, into their vectors [D, d]."""
         window = self.config.document_tokens
-        encoder = self._original if self.tuned else self.encoder
+        reader = (self.document_reader or self._exact_reader) if self._on_cpu else None
+        if reader is not None:
+            return reader.vectors(texts, window, watch)
+        encoder = self._reads_documents
         return sentence_vectors(encoder, self._document_tokenizer, texts, window, watch)
 
     def longer_than_window(self, texts: Sequence[str]) -> NDArray[np.bool_]:
@@ -179,14 +198,32 @@ class TermVectors(Backbone):
             return super().longer_than_window(texts)
         return longer_than(self._document_tokenizer, texts, self.config.document_tokens)
 
+    @property
+    def _on_cpu(self) -> bool:
+        """Whether ONNX Runtime is at least as fast as torch: a GPU is left to torch."""
+        return self.vectors.device.type == "cpu"
+
+    @property
+    def _reads_documents(self) -> Any:
+        """The encoder of documents."""
+        return self._original if self.tuned else self.encoder
+
+    @cached_property
+    def _exact_reader(self) -> OnnxEncoder | None:
+        """The encoder of documents as a graph in full precision; None if it cannot be one."""
+        return OnnxEncoder.of(self._reads_documents, self._document_tokenizer, "float32")
+
     @cached_property
     def _original(self) -> Any:
         """The encoder as it came, which reads documents where the other was trained on queries."""
         return load_encoder(self.config.encoder)[0].to(self.vectors.device).eval()
 
     def train(self, mode: bool = True) -> Self:
-        """Switch modes; a model that was trained has an encoder of its own for queries."""
+        """Switch modes; a model that was trained has an encoder of its own for queries, and what
+        it was saved as reads them no more."""
         self.tuned = self.tuned or mode
+        if mode:
+            self.query_reader = None
         return super().train(mode)
 
     def learned(self, sets: Ragged, shares: Float32, documents: NDArray[np.floating]) -> Self:
@@ -214,19 +251,43 @@ class TermVectors(Backbone):
         return other
 
     def save(self, folder: Path) -> None:
-        """Write in half precision the term vectors and, if it was trained, the encoder, which is
-        otherwise where it came from."""
+        """Write the term vectors in half precision, what reads texts for a search, and, if it was
+        trained, the encoder, which is otherwise where it came from."""
+        self._write(folder, self.state_dict() if self.tuned else {VECTORS: self.vectors})
+        _write_reader(self.encoder, self.tokenizer, folder)
+        if self.tuned:
+            _write_reader(self._original, self._document_tokenizer, folder / DOCUMENTS)
+
+    def save_terms(self, folder: Path) -> None:
+        """Write the term vectors alone, for `with_saved_terms` of a model that has the encoder."""
+        self._write(folder, {VECTORS: self.vectors})
+
+    def with_saved_terms(self, folder: Path) -> Self:
+        """The same model with the term vectors that `save_terms` wrote."""
+        table, other = TermTable.open(folder), shared(self)
+        vectors = torch.from_numpy(table.vectors.astype(np.float32))
+        other.vectors, other.scale = vectors.to(self.vectors.device), table.scale
+        return other
+
+    def _write(self, folder: Path, weights: Mapping[str, Tensor]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        weights = self.state_dict() if self.tuned else {"vectors": self.vectors}
         with write_beside(folder / WEIGHTS_FILE) as beside:
             save_file({name: _half(value) for name, value in weights.items()}, beside)
-        settings = self.config.model_dump(mode="json") | {"scale": self.scale}
+        settings = self.config.model_dump(mode="json") | {SCALE: self.scale}
         with write_beside(folder / CONFIG_FILE) as beside:
             beside.write_text(json.dumps(settings, indent=1) + "\n")
 
     def query_vectors(self, queries: Sequence[str]) -> Tensor:
         """The vectors v(Q) [Q, d] of queries, with gradients."""
         return read_texts(self.encoder, self.tokenizer, queries, self.config.query_tokens)
+
+
+def _write_reader(encoder: Any, tokenizer: Any, folder: Path) -> None:
+    """Write an encoder as the graph that a search uses, if it can be one."""
+    reader = OnnxEncoder.of(encoder, tokenizer, "blocks")
+    if reader is not None:
+        folder.mkdir(exist_ok=True)
+        reader.save(folder)
 
 
 def _half(value: Tensor) -> Tensor:
@@ -275,18 +336,16 @@ def load_term_vectors(
     folder: Path, config: ModelConfig, terms: Sequence[str] | None = None
 ) -> TermVectors:
     """Read what `TermVectors.save` wrote."""
+    saved, scale = saved_config(folder)
     try:
-        settings = json.loads((folder / CONFIG_FILE).read_text())
         weights = load_file(folder / WEIGHTS_FILE)
-        vectors = weights["vectors"].float()
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
-        raise ArtifactError(
-            f"{folder}: not a saved generator of term vectors ({error}). Make the engine again."
-        ) from None
-    scale = float(settings.pop("scale"))
-    saved = ModelConfig.from_mapping(settings, source=f"{folder / CONFIG_FILE}")
+        vectors = weights[VECTORS].float()
+    except (OSError, KeyError, SafetensorError) as error:
+        raise not_a_model(folder, error) from None
     encoder, tokenizer = load_encoder(saved.encoder)
     backbone = TermVectors(saved, encoder, tokenizer, vectors, scale).eval()
+    backbone.query_reader = OnnxEncoder.open(folder)
+    backbone.document_reader = OnnxEncoder.open(folder / DOCUMENTS) or backbone.query_reader
     if len(weights) > 1:
         backbone.load_state_dict(weights)
         backbone.tuned = True

@@ -11,6 +11,8 @@ training/iteration-T.jsonl    learning curves
 collection.sqlite             documents added and removed since (see `collection`)
 """
 
+from __future__ import annotations
+
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,16 +20,15 @@ from itertools import count, islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Self, overload
+from typing import TYPE_CHECKING, Self, overload
 
 import orjson
 
 from tsgen.artifact import MANIFEST, open_artifact
 from tsgen.corpus.in_memory import Documents, documents_of
 from tsgen.docids.assign import KEPT
+from tsgen.docids.term_set import TermSets
 from tsgen.errors import ArtifactError, TsgenError, UnknownDocumentError, named
-from tsgen.model.document_vectors import read_documents
-from tsgen.model.generator import Generator
 from tsgen.progress import show
 from tsgen.records import Document, Hit
 from tsgen.retrieve.collection import Begun, Changed, DocumentWriter, Unfinished
@@ -36,6 +37,9 @@ from tsgen.retrieve.snapshot import MODEL, NumberedDocuments, Reader, Snapshot, 
 from tsgen.retrieve.storage import Bases, write_base
 from tsgen.settings import EngineConfig
 from tsgen.terms.passages import PassageVectors
+
+if TYPE_CHECKING:  # imported with torch, which opening an engine does without
+    from tsgen.model.generator import Generator
 
 KIND = "tsgen"
 SETTINGS = "settings.json"
@@ -65,7 +69,7 @@ class Engine:
         self._writer = DocumentWriter(folder, self.config.terms, weights, bases, self._vectors)
         self._latest: tuple[Snapshot, Calibration | None] | None = None
         self._unfinished = Unfinished()
-        self.generator.backbone.encode(["a"])  # so that no two threads set its tokenizer up
+        self._now()
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
@@ -242,7 +246,7 @@ class Engine:
 
     def __repr__(self) -> str:
         now = self.snapshot
-        size, terms = len(now.documents), len(now.generator.sets.vocabulary)
+        size, terms = len(now.documents), len(now.sets.vocabulary)
         model = self.config.model.backbone
         return f"Engine({size:,} documents, {terms:,} terms, model {model}, in {self.folder})"
 
@@ -261,6 +265,11 @@ class Engine:
     def snapshot(self) -> Snapshot:
         """The engine as of the last change: its parts belong together, whatever changes later."""
         return self._now()[0]
+
+    @property
+    def sets(self) -> TermSets:
+        """The term sets of all documents as of the last change."""
+        return self.snapshot.sets
 
     @property
     def generator(self) -> Generator:
@@ -310,7 +319,10 @@ class Engine:
 
     def _vectors(self, documents: Sequence[Document]) -> PassageVectors | None:
         """The vectors of documents, if the generator keeps such."""
-        return read_documents(documents, self.generator.backbone)
+        from tsgen.model.document_vectors import read_documents
+
+        reader = self._reader.encoders or self.generator.backbone
+        return read_documents(documents, reader)
 
     def _new_ids(self) -> Iterator[str]:
         """Numbers that are no document's id, from the number of documents on."""

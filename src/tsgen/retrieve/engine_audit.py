@@ -39,7 +39,7 @@ def audit_engine(folder: Path, tokenizer: str) -> Audit:
     now = reader.read()
     facts = _facts(folder, config)
     found = audit_sets(
-        folder, now.generator.sets, _recorded(now, config), config.terms.weights, facts, tokenizer
+        folder, now.sets, _recorded(now, config), config.terms.weights, facts, tokenizer
     )
     problems = [*_damaged(folder, now), *_store_problems(folder), *_mismatched(now)]
     reader.close()
@@ -56,7 +56,7 @@ def frequencies_of(folder: Path) -> NDArray[np.int64]:
     if not is_engine(folder):
         return term_frequencies(TermSets.load(folder))
     reader = Reader(folder, open_settings(folder))
-    return term_frequencies(reader.read().generator.sets)
+    return term_frequencies(reader.read().sets)
 
 
 def _facts(folder: Path, config: EngineConfig) -> dict[str, int]:
@@ -69,7 +69,7 @@ def _facts(folder: Path, config: EngineConfig) -> dict[str, int]:
 
 def _recorded(now: Snapshot, config: EngineConfig) -> NDArray[np.int32]:
     """[D] the first document with the same set, if its words are the same, too."""
-    sets, splitter = now.generator.sets, Splitter(config.terms.words)
+    sets, splitter = now.sets, Splitter(config.terms.words)
     first = first_with_same(PrefixHashes(sets.doc_offsets.astype(np.int64), sets.doc_terms).all())
 
     def words(number: int) -> set[str]:
@@ -109,7 +109,7 @@ def _mismatched(now: Snapshot) -> list[str]:
     documents = now.documents
     found = [documents.base.documents[int(number)].id for number in documents.kept]
     found += [one.id for one in documents.added]
-    expected = list(now.generator.sets.documents)
+    expected = list(now.sets.documents)
     wrong = [id for id, other in zip(found, expected, strict=True) if id != other]
     twice = len(found) - len(set(found))
     told = [f"{len(wrong)} documents under another one's id ({wrong[0]!r})"] if wrong else []

@@ -4,14 +4,17 @@ A `Reader` merges the engine's base with what was added and removed since into o
 compaction writes a snapshot as the engine's new base.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import orjson
@@ -21,11 +24,9 @@ from tsgen.artifact import forget, stage
 from tsgen.config import StageConfig
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.decode.hypotheses import Found, as_hits
-from tsgen.decode.search import search
-from tsgen.docids.term_set import AddedTermSet, Merger
+from tsgen.docids.term_set import AddedTermSet, Merged, Merger, TermSets
 from tsgen.errors import ArtifactError, DataError, TsgenError, UnknownDocumentError, require_several
-from tsgen.model.generator import Generator, Grower, kept_terms
-from tsgen.model.vocabulary import whole_words
+from tsgen.model.term_table import TermTable
 from tsgen.records import NO_METADATA, Document, Hit
 from tsgen.retrieve.filters import parse
 from tsgen.retrieve.storage import (
@@ -41,8 +42,12 @@ from tsgen.retrieve.storage import (
     base_folder,
     write_base,
 )
+from tsgen.retrieve.vector_search import Encoders, VectorSearch
 from tsgen.settings import DecodeConfig, EngineConfig
 from tsgen.terms.words import Lexicon
+
+if TYPE_CHECKING:  # imported with torch, which a search by vectors does without
+    from tsgen.model.generator import Generator, Grower
 
 MODEL = "model"
 """The folder, in an engine's folder, with the files of its backbone."""
@@ -138,6 +143,8 @@ def search_among(
 ) -> list[list[Found]]:
     """Find at most `k` of these documents (ascending numbers) for each query, best first. A beam
     that finds fewer although there are more is widened, until there are k or all."""
+    from tsgen.decode.search import search
+
     if not len(documents):
         return [[] for _ in queries]
     pool, wanted = pool_of(documents), min(k, len(documents))
@@ -165,18 +172,81 @@ def widened(decode: DecodeConfig) -> DecodeConfig | None:
     return decode.with_beam(min(WIDER * decode.beam, WIDEST))
 
 
+class Models:
+    """The model of an engine's folder, which is loaded when it is first asked for, and which is
+    given the terms of every moment that asks for it."""
+
+    def __init__(self, folder: Path, config: EngineConfig) -> None:
+        self._folder, self._config = folder, config
+        self._turn = Lock()
+        self._grower: Grower | None = None
+        self._latest: tuple[int, Merged, Generator] | None = None  # the base that it belongs to
+
+    def generator(self, number: int, base: Base, unchanged: Merged, now: Merged) -> Generator:
+        """The generator of term sets that were merged from a base.
+
+        Args:
+            number: Of the base.
+            base: The base itself.
+            unchanged: The base's own sets, as the merger of `now` has them.
+            now: The sets that the generator is to write.
+        """
+        with self._turn:
+            if self._latest is None or self._latest[0] != number:
+                self._latest = number, unchanged, self._on_base(number, base)
+            _, before, generator = self._latest
+            if now is not before:
+                assert self._grower is not None
+                generator = self._grower.grow(generator, now.sets, now.kept(before))
+                self._latest = number, now, generator
+            return generator
+
+    def _on_base(self, number: int, base: Base) -> Generator:
+        """The generator for a base: with the model that is loaded already, or that of the folder,
+        and with the terms that a compaction wrote."""
+        from tsgen.model.generator import Generator, Grower, kept_terms
+
+        if self._latest is not None and self._grower is not None:
+            before = self._latest[2]
+            kept = kept_terms(before.sets, base.sets)
+            generator = self._grower.grow(before, base.sets, kept)
+        else:
+            # The first base's terms are saved in the folder; those of another take their place.
+            load = Generator.load_with_terms if number else Generator.load
+            generator = load(self._folder / MODEL, base.sets, self._config.model)
+            self._grower = Grower(generator.backbone)
+            generator.backbone.encode(["a"])  # so that no two threads set its tokenizer up
+        if not number:
+            return generator
+        return generator.with_backbone(generator.backbone.with_saved_terms(base.folder / MODEL))
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """An engine at one moment: its parts belong together, whatever changes meanwhile.
 
-    `last` is the number of the last document that was added.
+    `load` gives the generator, which is loaded when it is first asked for; `by_vectors` is what
+    searches without it, where that can be; `last` is the number of the last document that was
+    added.
     """
 
-    generator: Generator
+    sets: TermSets
+    load: Callable[[], Generator]
     config: EngineConfig
     documents: NumberedDocuments
     state: State = UNCHANGED
     last: int = 0
+    by_vectors: VectorSearch | None = None
+
+    @classmethod
+    def of(cls, generator: Generator, config: EngineConfig, documents: NumberedDocuments) -> Self:
+        """A generator that is loaded already, with its documents."""
+        return cls(generator.sets, lambda: generator, config, documents)
+
+    @property
+    def generator(self) -> Generator:
+        """The model, the term sets and the constraint; the model is loaded at the first use."""
+        return self.load()
 
     def search(
         self,
@@ -188,18 +258,25 @@ class Snapshot:
     ) -> list[list[Hit]]:
         """Find at most `k` documents for each query, best first, each with its reason."""
         require_several(queries)
-        sets, decode = self.generator.sets, self.config.decode.with_beam(beam)
+        decode = self.config.decode.with_beam(beam)
         read = [self.correct_query(query) for query in queries]
-        if where is not None:
-            among = self.documents.matching(where)
+        among = None if where is None else self.documents.matching(where)
+        if self.by_vectors is not None and decode.needs_no_beam:
+            found = self.by_vectors(read, k, decode, among)
+        elif among is not None:
             found = search_among(self.generator, read, k, decode, among)
         else:
+            from tsgen.decode.search import search
+
             found = search(self.generator.backbone, self.generator.constraint, read, k, decode)
-        return [as_hits(one, sets.documents, sets.vocabulary) for one in found]
+        return [as_hits(one, self.sets.documents, self.sets.vocabulary) for one in found]
 
     def prepare(self) -> None:
-        """Make what the first search would have to make: it is done by searching."""
-        self.search(["a"], 1, beam=1)
+        """Make what the first search would have to make."""
+        if self.by_vectors is not None and self.config.decode.needs_no_beam:
+            self.by_vectors.prepare()
+        else:
+            self.search(["a"], 1, beam=1)
 
     def correct_query(self, query: str) -> str:
         """The query as the model is given it: with `search.correct`, its misspelt words are
@@ -207,8 +284,15 @@ class Snapshot:
         misspelt, nor is what `Lexicon.correct` leaves as it is."""
         if not self.config.search.correct:
             return query
-        known = whole_words(self.generator.backbone.tokenizer)
-        return self.documents.lexicon.correct(query, known)
+        return self.documents.lexicon.correct(query, self._whole_words())
+
+    def _whole_words(self) -> frozenset[str]:
+        """The words that the model's tokenizer has as single pieces."""
+        if self.by_vectors is not None:
+            return self.by_vectors.whole_words
+        from tsgen.model.vocabulary import whole_words
+
+        return whole_words(self.generator.backbone.tokenizer)
 
     def document(self, document_id: str) -> Document:
         """The document with an id; `UnknownDocumentError` if there is none."""
@@ -233,7 +317,8 @@ class Reader:
         self._folder, self._config = folder, config
         self._bases = bases or Bases(folder)
         self._store, self._opening = Store.open(folder), Lock()
-        self._grower: Grower | None = None
+        self._models = Models(folder, config)
+        self.encoders = Encoders.open(folder / MODEL, config.model)
         self._changing: _Changing | None = None
         self._snapshot: Snapshot | None = None
 
@@ -269,24 +354,11 @@ class Reader:
         self._store = self._store or Store.open(self._folder)
         return UNCHANGED if self._store is None else self._store.state()
 
-    def _on_base(self, number: int) -> "_Changing":
+    def _on_base(self, number: int) -> _Changing:
         if self._changing is None or self._changing.number != number:
-            base = self._bases(number)
-            self._changing = _Changing(number, base, self._config, *self._generator(number, base))
+            parts = number, self._bases(number), self._config, self._models, self.encoders
+            self._changing = _Changing(*parts)
         return self._changing
-
-    def _generator(self, number: int, base: Base) -> tuple[Generator, Grower]:
-        """The generator for a base: the model that is loaded already, or that of the folder."""
-        if self._grower is not None and self._changing is not None:
-            before = self._changing.generator
-            kept = kept_terms(before.sets, base.sets)
-            return self._grower.grow(before, base.sets, kept).learned(), self._grower
-        # The first base's terms are saved in the folder; those of another take their place.
-        load = Generator.load_with_terms if number else Generator.load
-        generator = load(self._folder / MODEL, base.sets, self._config.model)
-        generator = generator.learned() if number else generator
-        self._grower = Grower(generator.backbone)
-        return generator, self._grower
 
 
 class _Changing:
@@ -297,14 +369,15 @@ class _Changing:
         number: int,
         base: Base,
         config: EngineConfig,
-        generator: Generator,
-        grower: Grower,
+        models: Models,
+        encoders: Encoders | None,
     ) -> None:
-        self.number, self.generator, self._config = number, generator, config
-        self._base, self._grower = base, grower
+        self.number, self._base, self._config = number, base, config
+        self._models, self._encoders = models, encoders
         self._merger = Merger(base.sets)
-        self._merged = self._merger.base()
+        self._unchanged = self._merged = self._merger.base()
         self._rows: dict[int, tuple[Added, AddedTermSet]] = {}  # by sequence, ascending
+        self._table = None if encoders is None else TermTable.open(base.folder / MODEL)
 
     def read(self, store: Store | None) -> Snapshot:
         """Merge the changes that came since the last call."""
@@ -329,7 +402,15 @@ class _Changing:
     def _snapshot(
         self, documents: NumberedDocuments, state: State = UNCHANGED, last: int = 0
     ) -> Snapshot:
-        return Snapshot(self.generator, self._config, documents, state, last)
+        now, unchanged = self._merged, self._unchanged
+        load = cache(partial(self._models.generator, self.number, self._base, unchanged, now))
+        by_vectors = None
+        if self._encoders is not None and self._table is not None:
+            table = self._table
+            if now is not unchanged:
+                table = table.with_terms(now.kept(unchanged))
+            by_vectors = VectorSearch(self._encoders, table, now.sets)
+        return Snapshot(now.sets, load, self._config, documents, state, last, by_vectors)
 
     def _row(self, one: Added) -> AddedTermSet:
         known, own = self._base.sets.doc_vectors, one.vectors
@@ -337,10 +418,7 @@ class _Changing:
         return AddedTermSet(one.id, self._merger.numbers(one.terms), one.weights, vectors)
 
     def _merge(self, kept: NDArray[np.int64]) -> None:
-        merged = self._merger.merge(kept, [row for _, row in self._rows.values()])
-        terms = merged.kept(self._merged)
-        self.generator = self._grower.grow(self.generator, merged.sets, terms)
-        self._merged = merged
+        self._merged = self._merger.merge(kept, [row for _, row in self._rows.values()])
 
 
 # Compaction: a new base with all changes in it.
@@ -388,7 +466,9 @@ def _compact(folder: Path, now: Snapshot, store: Store) -> None:
 def _write(new: Path, now: Snapshot) -> None:
     def work(partial: Path) -> None:
         documents = now.documents  # their words as they are known now: no answer changes
-        write_base(partial, now.generator.sets, documents, documents.lexicon)
+        write_base(partial, now.sets, documents, documents.lexicon)
+        if now.sets.doc_vectors is not None:
+            now.generator.learned().backbone.save_terms(partial / MODEL)
 
     inputs = {"base": str(now.state.base), "change": str(now.state.change)}
     stage(new, work, kind=BASE_KIND, config=StageConfig(), inputs=inputs)

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from tsgen.arrays import offsets_of
+from tsgen.arrays import compiled, offsets_of
 from tsgen.corpus.dataset import DataSet
 from tsgen.queries.pairs import Pair, judged_pairs
 from tsgen.terms.weights import RESERVED, Weighed
@@ -76,7 +75,7 @@ def unpack(packed: NDArray[np.uint64]) -> tuple[NDArray[np.float32], NDArray[np.
     return bits.view(np.float32), (packed & np.uint64(0xFFFFFFFF)).astype(np.int32)
 
 
-@njit(cache=True)
+@compiled
 def sort_rows(
     offsets: NDArray[np.int64], packed: NDArray[np.uint64], vocabulary: int
 ) -> NDArray[np.bool_]:
