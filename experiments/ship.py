@@ -21,8 +21,8 @@ def main(pretrained: Path) -> None:
     """Ship the model of one pre-training."""
     made = open_artifact(pretrained, KIND)
     ship(pretrained / MODEL, {"pretrained": made.key} | dict(made.inputs))
-    for name, (size, digest) in open_artifact(FOLDER).files.items():
-        Console().print(f"{name}  {size:,} bytes  sha256 {digest}")
+    for name, facts in open_artifact(FOLDER).files.items():
+        Console().print(f"{name}  {facts.size:,} bytes  sha256 {facts.sha256}")
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ def main() -> None:
         trained = trained_weigher(data, splitter, config, 0, cache_folder_of(data))
     made = open_artifact(trained, "weigher")
     ship(trained, {"weigher": made.key} | dict(made.inputs))
-    for name, (size, digest) in open_artifact(FOLDER).files.items():
-        Console().print(f"{name}  {size:,} bytes  sha256 {digest}")
+    for name, facts in open_artifact(FOLDER).files.items():
+        Console().print(f"{name}  {facts.size:,} bytes  sha256 {facts.sha256}")
 
 
 def ship(trained: Path, inputs: dict[str, str]) -> None:

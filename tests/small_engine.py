@@ -9,10 +9,11 @@ from tokenizers import normalizers, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from tiny import SPECIAL, Tiny, word_level, wrapped
+from tsgen.artifact import seal
 from tsgen.docids.term_set import TermSets
 from tsgen.model.generator import Generator
 from tsgen.records import Document, TermSet
-from tsgen.retrieve.engine import write_engine
+from tsgen.retrieve.engine import KIND, write_engine
 from tsgen.settings import DecodeConfig, EngineConfig, ModelConfig, SearchConfig
 
 TEXTS = {
@@ -76,4 +77,5 @@ def write_small_engine(folder: Path, correct: bool = False, **decode: object) ->
     )
     folder.mkdir(parents=True)
     write_engine(folder, Generator.of(backbone, sets), config, documents())
+    seal(folder, KIND, config, {})
     return folder

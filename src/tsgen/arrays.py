@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsgen.artifact import PieceFormat
-from tsgen.errors import ArtifactError
+from tsgen.errors import DamagedError
+from tsgen.integrity import require_offsets
 
 # Arrays as files: written plainly, mapped into memory when read.
 
@@ -28,9 +29,9 @@ def load_array(folder: Path, name: str) -> NDArray[Any]:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
     except FileNotFoundError:
-        raise ArtifactError(f"{path}: missing; expected a folder of term sets") from None
+        raise DamagedError(f"{path}: missing; expected a folder of term sets") from None
     except (ValueError, EOFError) as error:
-        raise ArtifactError(f"{path}: not a readable array ({error})") from None
+        raise DamagedError(f"{path}: not a readable array ({error})") from None
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -141,7 +142,11 @@ class Strings:
     @classmethod
     def load(cls, folder: Path, name: str) -> Self:
         """Map both files into memory."""
-        return cls(load_array(folder, f"{name}_offsets"), load_array(folder, name))
+        found = cls(load_array(folder, f"{name}_offsets"), load_array(folder, name))
+        require_offsets(
+            folder / f"{name}_offsets.npy", found.offsets, len(found), found.blob.nbytes
+        )
+        return found
 
     @property
     def nbytes(self) -> int:

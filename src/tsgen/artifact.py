@@ -6,19 +6,30 @@ same inputs hands it back to the work function, which may go on from the pieces 
 written by `write_beside`, so that a piece is whole or not there). What lies in its `logs` (times,
 events) is not the same in any two runs and not in the manifest.
 
+The name of the folder is the one pointer to what it holds. A folder that is there already trades
+places with the new one in a single step of the file system, so that death at any moment leaves the
+old or the new. Where the file system cannot do that, the old one waits under a name of ours while
+the new one takes its place, and the next call puts it back if that never happened.
+
+The manifest has the checksums of every file (see `integrity`) and one of itself; opening a folder
+checks all of them.
+
 Of several processes (torchrun) the first one makes the folder. The others do the same work in a
 folder that is thrown away, for there may be training inside that needs them all, and then read the
 first one's.
 """
 
+import ctypes
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
+import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as installed_version
@@ -32,16 +43,20 @@ from safetensors import SafetensorError
 
 from tsgen import parallel as processes
 from tsgen.config import StageConfig
-from tsgen.errors import ArtifactError, TsgenError
+from tsgen.errors import ArtifactError, DamagedError, TsgenError
+from tsgen.integrity import FileFacts, block_checksums, checksum, damage
+from tsgen.owner import alone
 from tsgen.parallel import agreed
 from tsgen.progress import show
 from tsgen.version import __version__
 
 MANIFEST = "manifest.json"
 LOGS = "logs"
-FORMAT = 2
+FORMAT = 3
 PIECE = "piece"
-HASH_ON_OPEN = 64 * 2**20  # files up to this size are hashed on opening, larger ones by `verify`
+STORE, MARK = "collection.sqlite", "collection.mark"  # change all the time: see `retrieve.storage`
+CALIBRATION = "confidence.json"  # has a checksum of its own
+UNLISTED = {MANIFEST, CALIBRATION, MARK, STORE, f"{STORE}-wal", f"{STORE}-shm"}
 LIBRARIES = ("numpy", "torch", "transformers", "bm25s")
 
 
@@ -54,7 +69,7 @@ class Manifest:
     inputs: Mapping[str, str]
     seed: int
     versions: Mapping[str, str]
-    files: Mapping[str, tuple[int, str]]  # name → (bytes, sha256)
+    files: Mapping[str, FileFacts]
     format: int = FORMAT
 
     @property
@@ -86,7 +101,7 @@ def stage(
     `keep_pieces`, for work of hours, its pieces wait until there is space again.
     """
     wanted = Manifest(kind, config.model_dump(mode="json"), dict(inputs), seed, _versions(), {})
-    folder = folder.resolve()  # so that "." has a name
+    folder = _with_a_name(folder)
     try:
         if processes.rank():
             _follow(work)
@@ -104,21 +119,71 @@ def stage(
     return read_manifest(folder)
 
 
-def open_artifact(folder: Path, kind: str | None = None) -> Manifest:
-    """The manifest of a complete folder; names the file that is missing or damaged."""
-    manifest = read_manifest(folder)
-    if kind is not None and manifest.kind != kind:
+def _with_a_name(folder: Path) -> Path:
+    """The folder's path with a name at its end, for "." has none; a new folder needs one."""
+    try:
+        resolved = folder.resolve()
+        resolved.exists()
+    except (OSError, RuntimeError) as error:  # a circle of symbolic links is either
+        reason = getattr(error, "strerror", None) or error
+        raise ArtifactError(f"{folder}: {reason}. Choose another folder.") from None
+    if not resolved.name:
         raise ArtifactError(
-            f"{folder}: holds {manifest.kind!r}, expected {kind!r}. Choose another folder."
+            f"{folder}: found the root of the file system; expected a folder in it. Choose one."
         )
-    _check(folder, manifest, hash_up_to=HASH_ON_OPEN)
-    return manifest
+    return resolved
 
 
-def forget(folder: Path, names: Iterable[str]) -> None:
-    """Remove files from a folder and from its manifest, if it has one: from that first."""
-    names = list(names)
-    if (folder / MANIFEST).is_file():
+def open_artifact(
+    folder: Path, kind: str | None = None, in_places: Container[str] = ()
+) -> Manifest:
+    """The manifest of a complete folder; names the file that is missing or damaged.
+
+    Args:
+        folder: What `stage` or `seal` wrote.
+        kind: What it has to hold.
+        in_places: Files of which only the size is checked now, since their parts have checksums
+            of their own and are checked when they are read.
+    """
+    while True:
+        manifest = read_manifest(folder)
+        if kind is not None and manifest.kind != kind:
+            raise ArtifactError(
+                f"{folder}: holds {manifest.kind!r}, expected {kind!r}. Choose another folder."
+            )
+        problems = damaged_files(folder, manifest, in_places)
+        if not problems:
+            return manifest
+        # Another process may have taken files away: it took them out of the manifest before.
+        if read_manifest(folder) == manifest:
+            raise DamagedError(f"{folder / problems[0]} {_advice(folder, manifest.kind)}")
+
+
+def damaged_files(folder: Path, manifest: Manifest, in_places: Container[str] = ()) -> list[str]:
+    """What is wrong with the files of a folder, a sentence for each that is missing or changed."""
+    found = []
+    for name, facts in manifest.files.items():
+        wrong = damage(folder / name, facts, look=name not in in_places)
+        if wrong is not None:
+            found.append(f"{name}: {wrong}.")
+    return found
+
+
+def seal(folder: Path, kind: str, config: StageConfig, inputs: Mapping[str, str]) -> None:
+    """Write the manifest of a folder that was filled by other means than a stage."""
+    made = Manifest(kind, config.model_dump(mode="json"), dict(inputs), 0, _versions(), {})
+    _finish(folder, made)
+
+
+def reseal(folder: Path) -> None:
+    """Tell a folder's manifest what its files are now, whatever they were."""
+    _finish(folder, read_manifest(folder))
+
+
+def forget(folder: Path, gone: Iterable[str]) -> None:
+    """Remove files from a folder and from its manifest: from that first."""
+    names = list(gone)
+    with _locked(folder / MANIFEST):
         manifest = read_manifest(folder)
         files = {name: facts for name, facts in manifest.files.items() if name not in names}
         _write_manifest(folder, replace(manifest, files=files))
@@ -126,28 +191,28 @@ def forget(folder: Path, names: Iterable[str]) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def verify(folder: Path) -> Manifest:
-    """Like `open_artifact`, but hashes every file whatever its size."""
-    manifest = read_manifest(folder)
-    _check(folder, manifest, hash_up_to=None)
-    return manifest
-
-
 def read_manifest(folder: Path) -> Manifest:
     """Parse a folder's manifest without looking at its other files."""
     path = folder / MANIFEST
     if not path.is_file():
+        waiting = [] if folder.exists() else replaced_by(folder)
+        remedy = f"An interrupted command left it as {waiting[0]}: " if waiting else ""
+        remedy += "run that command again." if waiting else "Check the path."
         raise ArtifactError(
-            f"{folder}: no {MANIFEST}; expected a folder that tsgen wrote. Check the path."
+            f"{folder}: no {MANIFEST}; expected a folder that tsgen wrote. {remedy}"
         )
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_bytes())
         if int(values["format"]) != FORMAT:
             raise ArtifactError(_of_another_format(folder, values))
-        values["files"] = {name: (size, digest) for name, (size, digest) in values["files"].items()}
+        if values.pop("checksum") != checksum(_as_text(values).encode()):
+            raise ValueError("its checksum is another")
+        values["files"] = {name: FileFacts(*facts) for name, facts in values["files"].items()}
         return Manifest(**values)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ArtifactError(f"{path}: not a readable manifest ({error!r}). {_REMAKE}") from None
+        raise DamagedError(
+            f"{path}: not a readable manifest ({error!r}). {_advice(folder, None)}"
+        ) from None
 
 
 def cache_folder() -> Path:
@@ -216,8 +281,8 @@ def _of_another_format(folder: Path, values: Mapping[str, Any]) -> str:
     remedy = "Run: pip install -U tsgen-ir"
     if found < FORMAT:
         remedy = (
-            "Remove the folder and make it again with the command that made it, e.g. "
-            f"tsgen index DATA --out {folder}"
+            "Make another with the command that made it, under a name of its own, e.g. "
+            f"tsgen index DATA --out {folder.with_name(f'{folder.resolve().name}-new')}"
         )
     return (
         f"{folder}: format {found} made by tsgen {values['versions']['tsgen']}, this is tsgen "
@@ -225,34 +290,42 @@ def _of_another_format(folder: Path, values: Mapping[str, Any]) -> str:
     )
 
 
-_REMAKE = "Remove the folder and run the command again."
+ENGINE = "tsgen"
+"""The kind of folders that may hold the only copy of documents, and which can be repaired."""
+
 _KEY = 16  # characters of the key in the name of a working folder
 
 
-def _check(folder: Path, manifest: Manifest, hash_up_to: int | None) -> None:
-    for name, (size, digest) in manifest.files.items():
-        path = folder / name
-        if not path.is_file():
-            raise ArtifactError(f"{path}: missing, the manifest lists it. {_REMAKE}")
-        found = path.stat().st_size
-        if found != size:
-            raise ArtifactError(f"{path}: {found} bytes, the manifest says {size}. {_REMAKE}")
-        if (hash_up_to is None or size <= hash_up_to) and hash_file(path) != digest:
-            raise ArtifactError(f"{path}: its content differs from the manifest's hash. {_REMAKE}")
+def _advice(folder: Path, kind: str | None) -> str:
+    if kind == ENGINE or (kind is None and (folder / "settings.json").is_file()):
+        return (
+            f"`tsgen check {folder}` lists what is damaged, `tsgen repair {folder}` keeps what can "
+            f"be kept, and `tsgen restore BACKUP {folder}` brings a backup back."
+        )
+    return f"Move {folder} away and run the command again: it can be made again from its inputs."
 
 
 def _make(folder: Path, work: Callable[[Path], None], wanted: Manifest, keep_pieces: bool) -> None:
     """The folder as wanted, unless it is there."""
-    shutil.rmtree(_old(folder), ignore_errors=True)
+    _recover(folder)
+    partial = folder.with_name(f".{folder.name}.{wanted.key[:_KEY]}.partial")
     filled = folder.exists() and any(folder.iterdir())
     if filled and open_artifact(folder, wanted.kind).key == wanted.key:
+        _sweep(folder, None)
         agreed(False)
         return
-    partial = folder.with_name(f".{folder.name}.{wanted.key[:_KEY]}.partial")
+    if filled:
+        with alone(folder):
+            pass  # rather than after the work, which may take hours
     _sweep(folder, partial)
-    if agreed(not (partial / MANIFEST).exists()):  # else killed just before the renaming
+    if agreed(not _is_complete(partial, wanted)):  # else killed just before the renaming
         _run(work, partial, wanted, keep_pieces)
     _replace(folder, partial)
+
+
+def _is_complete(partial: Path, wanted: Manifest) -> bool:
+    """Whether the working folder needs nothing more but its name."""
+    return (partial / MANIFEST).exists() and read_manifest(partial).key == wanted.key
 
 
 def _follow(work: Callable[[Path], None]) -> None:
@@ -267,21 +340,38 @@ def _run(work: Callable[[Path], None], partial: Path, wanted: Manifest, keep_pie
     partial.mkdir(exist_ok=True)
     try:
         work(partial)
-        _write_manifest(partial, replace(wanted, files=_files(partial)))
+        _finish(partial, wanted)
     except (TsgenError, OSError, SafetensorError) as error:
         if isinstance(error, TsgenError) or not keep_pieces:
             shutil.rmtree(partial)
         raise
 
 
+def _finish(folder: Path, made: Manifest) -> None:
+    """Write the manifest of a filled folder. All files get the permissions of a new file: some
+    libraries write theirs for their owner alone."""
+    _write_manifest(folder, replace(made, files=_files(folder)))
+    mode = stat.S_IMODE((folder / MANIFEST).stat().st_mode)
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(mode)
+
+
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    values = asdict(manifest)
+    values = json.loads(json.dumps(values))  # as they will be read: tuples are lists
+    values["checksum"] = checksum(_as_text(values).encode())
     with write_beside(folder / MANIFEST) as beside:
-        beside.write_text(json.dumps(asdict(manifest), indent=1) + "\n", encoding="utf-8")
+        beside.write_text(_as_text(values) + "\n", encoding="utf-8")
 
 
-def _sweep(folder: Path, partial: Path) -> None:
+def _as_text(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, indent=1)
+
+
+def _sweep(folder: Path, partial: Path | None) -> None:
     """Remove what a killed run left: half-written pieces, and working folders of other keys."""
-    for half_written in partial.rglob(".*"):  # ours, and those of safetensors
+    for half_written in partial.rglob(".*") if partial else ():  # ours, and those of safetensors
         if half_written.is_file():
             half_written.unlink()
     working = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{{_KEY}}}\.partial")
@@ -290,14 +380,18 @@ def _sweep(folder: Path, partial: Path) -> None:
             shutil.rmtree(other)
 
 
-def _files(partial: Path) -> dict[str, tuple[int, str]]:
+def _files(partial: Path) -> dict[str, FileFacts]:
     paths = sorted(path for path in partial.rglob("*") if path.is_file())
     names = [path.relative_to(partial) for path in paths]
     return {
-        name.as_posix(): (path.stat().st_size, hash_file(path))
+        name.as_posix(): _facts(path)
         for name, path in zip(names, paths, strict=True)
-        if LOGS not in name.parts
+        if LOGS not in name.parts and name.as_posix() not in UNLISTED
     }
+
+
+def _facts(path: Path) -> FileFacts:
+    return FileFacts(path.stat().st_size, hash_file(path), block_checksums(path))
 
 
 def _versions() -> dict[str, str]:
@@ -305,16 +399,76 @@ def _versions() -> dict[str, str]:
 
 
 def _replace(folder: Path, partial: Path) -> None:
-    """Put the finished folder in the target's place."""
-    if folder.exists():
-        folder.rename(_old(folder))
-    partial.rename(folder)
-    shutil.rmtree(_old(folder), ignore_errors=True)
+    """Put the finished folder in the target's place, whose folder then has the other's name for a
+    moment before it is removed."""
+    if not folder.exists():
+        partial.rename(folder)
+        return
+    with alone(folder):
+        sync(partial)
+        if _exchange(partial, folder):
+            shutil.rmtree(partial, ignore_errors=True)
+            return
+        waiting = folder.with_name(f".{folder.name}.{partial.name.split('.')[-2]}.replaced")
+        folder.rename(waiting)
+        partial.rename(folder)
+        shutil.rmtree(waiting, ignore_errors=True)
 
 
-def _old(folder: Path) -> Path:
-    """Where the previous folder waits while the new one takes its place."""
-    return folder.with_name(f".{folder.name}.old")
+def _recover(folder: Path) -> None:
+    """Finish a replacement in several steps that was killed: put the old folder back if no new one
+    has taken its place; else remove it."""
+    for waiting in replaced_by(folder):
+        if folder.exists():
+            shutil.rmtree(waiting, ignore_errors=True)
+        else:
+            waiting.rename(folder)
+
+
+def replaced_by(folder: Path) -> list[Path]:
+    """Folders that wait for a new one to take their place under the name `folder`."""
+    if not folder.parent.is_dir():
+        return []
+    ours = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{{_KEY}}}\.replaced")
+    return sorted(path for path in folder.parent.iterdir() if ours.fullmatch(path.name))
+
+
+# Two names trade what they name in one step: renameat2 with RENAME_EXCHANGE on Linux, renamex_np
+# with RENAME_SWAP on macOS.
+
+_CALLS = {"linux": ("renameat2", True), "darwin": ("renamex_np", False)}
+_TRADE = 2  # the flag has the same number in both
+_HERE = -100  # AT_FDCWD
+_UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EXDEV}
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Let two paths trade places; False if the system or this file system cannot do that."""
+    name, at_folders = _CALLS.get(sys.platform, ("", False))
+    call = getattr(ctypes.CDLL(None, use_errno=True), name, None) if name else None
+    if call is None:
+        return False
+    one, other = os.fsencode(first), os.fsencode(second)
+    if at_folders:
+        failed = call(_HERE, one, _HERE, other, ctypes.c_uint(_TRADE))
+    else:
+        failed = call(one, other, ctypes.c_uint(_TRADE))
+    if not failed:
+        return True
+    if (number := ctypes.get_errno()) in _UNSUPPORTED:
+        return False
+    raise OSError(number, os.strerror(number), str(second))
+
+
+def sync(folder: Path) -> None:
+    """Flush a folder, all that is in it and its name to the disk."""
+    for path in (*folder.rglob("*"), folder, folder.parent):
+        if path.is_file() or path.is_dir():
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
 
 @contextmanager

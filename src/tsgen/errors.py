@@ -27,6 +27,22 @@ class ArtifactError(TsgenError):
     """A stage's output folder is damaged, foreign, or made by another version."""
 
 
+class DamagedError(ArtifactError):
+    """A file is not what was written: bytes are others, are missing, or point nowhere."""
+
+
+class ReplacedError(ArtifactError):
+    """A folder that is open was replaced or removed by somebody else."""
+
+
+class OwnedError(ArtifactError):
+    """A folder cannot be replaced, since a process that serves or changes it has it open."""
+
+
+class LockedError(ArtifactError):
+    """Another process has been writing for longer than this one can wait; trying again may do."""
+
+
 class WhereError(TsgenError):
     """A filter cannot be understood; the message shows the place."""
 

@@ -175,10 +175,8 @@ class LearnedConfig(StageConfig):
 
 def weigher_hash() -> str:
     """The sha256 of the shipped weights: what is made with them depends on it."""
-    _, digest = open_artifact(SHIPPED / "weigher", "pre-trained-weigher").files[
-        "weigher.safetensors"
-    ]
-    return digest
+    shipped = open_artifact(SHIPPED / "weigher", "pre-trained-weigher")
+    return shipped.files["weigher.safetensors"].sha256
 
 
 class PretrainedConfig(StageConfig):

@@ -10,7 +10,7 @@ import pytest
 
 from fitted import settings, write_bert, write_foods
 from running import finish, start
-from tsgen.artifact import verify
+from tsgen.artifact import open_artifact
 
 MOMENTS = [  # when a file or folder of this name is finished, in the order of the stages
     "*/.trained-weigher-*.partial/best.safetensors",
@@ -92,7 +92,7 @@ def same(work: Path, expected: Path) -> None:
     assert files[0].keys() == files[1].keys()
     for name in files[0]:
         assert files[0][name] == files[1][name], name
-    verify(work / "engine")
+    open_artifact(work / "engine")
     folders = [{path.name for path in (each / "cache").glob("*/*")} for each in (work, expected)]
     assert folders[0] == folders[1]
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from fitted import FOODS, TASTES, write_bert
 from running import finish
-from tsgen.artifact import verify
+from tsgen.artifact import open_artifact
 from tsgen.cli.main import app
 from tsgen.model.mini import Mini
 from tsgen.settings import MiniConfig
@@ -78,7 +78,7 @@ def test_killed_at_every_moment(folder: Path, tmp_path: Path) -> None:
         exit_code = finish(tmp_path, *arguments(folder, tmp_path), kill_at=moment)
         assert exit_code == -signal.SIGKILL, moment
     assert finish(tmp_path, *arguments(folder, tmp_path)) == 0, (tmp_path / "stderr").read_text()
-    verify(tmp_path / "engine")
+    open_artifact(tmp_path / "engine")
     for path in (folder / "engine").rglob("*"):
         if path.is_file():
             same = tmp_path / path.relative_to(folder)

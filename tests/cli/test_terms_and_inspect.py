@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tsgen.artifact import MANIFEST
+from tsgen.artifact import MANIFEST, reseal
 from tsgen.cli.main import app
 
 
@@ -55,9 +55,7 @@ def test_an_unreachable_document_fails_the_audit(data: Path, tmp_path: Path) -> 
     out = tmp_path / "out"
     terms(data, "--out", str(out))
     np.save(out / "doc_first.npy", np.array([0, 0], np.int32))
-    manifest = json.loads((out / MANIFEST).read_text())
-    del manifest["files"]["doc_first.npy"]
-    (out / MANIFEST).write_text(json.dumps(manifest))
+    reseal(out)
     result = CliRunner().invoke(app, ["inspect", str(out)])
     assert result.exit_code == 1
     assert "1 (e.g. d2)" in result.stdout

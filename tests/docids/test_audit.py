@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tsgen.artifact import MANIFEST
+from tsgen.artifact import reseal
 from tsgen.corpus.load import load
 from tsgen.docids.assign import open_term_sets, select_terms
 from tsgen.docids.audit import Audit, audit, count_tokens, term_frequencies
@@ -40,9 +40,7 @@ def test_everything_is_counted(folder: Path) -> None:
 def damaged(folder: Path, name: str, values: list[int]) -> Audit:
     """The audit of a folder whose array is wrong although its manifest agrees with it."""
     np.save(folder / name, np.array(values, np.int32))
-    manifest = json.loads((folder / MANIFEST).read_text())
-    del manifest["files"][name]
-    (folder / MANIFEST).write_text(json.dumps(manifest))
+    reseal(folder)
     return audit(folder)
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from living import DOCUMENTS, rounded
+from tsgen.artifact import reseal
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document
 from tsgen.retrieve.collection import Changed
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.storage import FILE, FORMAT, Database, Store
+from tsgen.retrieve.store import FILE, FORMAT, Database, Store, write_mark
 
 
 def found(collection: Engine, query: str = "moss", **options: str) -> set[str]:
@@ -40,6 +41,7 @@ def test_put_remove_compact(folder: Path) -> None:
         assert collection.document("new") == new
     assert sorted(path.name for path in folder.iterdir()) == [
         "base-2",
+        "collection.mark",
         "collection.sqlite",
         "manifest.json",
         "model",
@@ -135,10 +137,10 @@ def test_what_cannot_be_put(folder: Path) -> None:
 
 def test_an_engine_without_its_weights(folder: Path) -> None:
     shutil.rmtree(folder / "weights")
-    (folder / "manifest.json").unlink()
+    reseal(folder)
     with Engine.load(folder) as collection:
         assert found(collection) == ALL
-        with pytest.raises(ArtifactError, match=r"cannot take new ones\. Remove the folder"):
+        with pytest.raises(ArtifactError, match=r"cannot take new ones\. Make another"):
             collection.add([Document("x", "moss")])
         assert collection.remove(["d1"]) == 1
         assert found(collection) == ALL - {"d1"}
@@ -173,8 +175,9 @@ QUERIES = ["moss", "fern", "oak"]
 
 
 def test_changes_of_another_format_are_refused(tmp_path: Path) -> None:
+    write_mark(tmp_path, 0)
     Store.create(tmp_path).close()
-    for version, remedy in ((FORMAT - 1, "make it again"), (FORMAT + 1, "pip install -U")):
+    for version, remedy in ((FORMAT - 1, "under another name"), (FORMAT + 1, "pip install -U")):
         store = Database(tmp_path / FILE)
         store.run(f"PRAGMA user_version = {version}")
         store.close()

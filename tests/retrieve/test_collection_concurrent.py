@@ -14,11 +14,11 @@ import pytest
 from living import DOCUMENTS, rebuilt, rounded
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document
-from tsgen.retrieve import storage as database
+from tsgen.retrieve import store as database
 from tsgen.retrieve.collection import Unfinished
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.snapshot import Snapshot
-from tsgen.retrieve.storage import State, Store
+from tsgen.retrieve.store import State, Store
 
 ALWAYS = {document.id for document in DOCUMENTS}
 BATCH = 3

@@ -107,7 +107,10 @@ def test_engines_keep_it(engine: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "tsgen calibrate"), ('{"intercept": 0, "coefficients": {"x": 1}}', "coefficients of x")],
+    [
+        ("{", "tsgen calibrate"),
+        ('{"intercept": 0, "coefficients": {"x": 1}}', "checksum is another"),
+    ],
 )
 def test_a_damaged_file(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "confidence.json").write_text(content)

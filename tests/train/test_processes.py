@@ -12,7 +12,7 @@ from two_processes import trained
 
 from fitted import FOODS, settings, write_bert, write_foods
 from tsgen import parallel as processes
-from tsgen.artifact import verify
+from tsgen.artifact import open_artifact
 from tsgen.corpus.load import load
 from tsgen.retrieve.engine import Engine
 from tsgen.training_loop import CHECKPOINT, CURVE, shard
@@ -51,7 +51,7 @@ def test_two_processes(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "rank-1").iterdir()} == {"last.safetensors"}
     assert {CHECKPOINT, CURVE} <= {path.name for path in (tmp_path / "rank-0").iterdir()}
 
-    verify(tmp_path / "engine")
+    open_artifact(tmp_path / "engine")
     assert done.stdout.count("R@100") == 1  # one of them prints
     assert not list(tmp_path.rglob("*.partial"))
     queries = [query.text for query in load(tmp_path / "set").queries().values()]

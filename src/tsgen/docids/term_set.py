@@ -20,6 +20,8 @@ from tsgen.arrays import (
     save_array,
     smallest_offsets,
 )
+from tsgen.errors import DamagedError
+from tsgen.integrity import CHECK, require_numbers, require_offsets
 from tsgen.records import TermSet
 from tsgen.settings import WordsConfig
 from tsgen.terms.passages import PassageVectors
@@ -211,8 +213,31 @@ class TermSets:
             parts = load_array(folder, VECTOR_OFFSETS), load_array(folder, VECTORS)
             arrays[VECTORS] = PassageVectors(*parts)
         strings = Strings.load(folder, "documents"), Strings.load(folder, "vocabulary")
-        words = WordsConfig.from_mapping(orjson.loads((folder / WORDS).read_bytes()))
-        return cls(*strings, **arrays, words=words)
+        try:
+            words = WordsConfig.from_mapping(orjson.loads((folder / WORDS).read_bytes()))
+        except (OSError, ValueError) as error:
+            raise DamagedError(f"{folder / WORDS}: not readable ({error}). {CHECK}") from None
+        found = cls(*strings, **arrays, words=words)
+        found._require_consistent(folder)
+        return found
+
+    def _require_consistent(self, folder: Path) -> None:
+        """Refuse arrays that point outside of one another: compiled kernels index unchecked."""
+        entries, own = len(self.doc_terms), [(self.doc_offsets, "doc", len(self.documents))]
+        for offsets, name, rows in (*own, (self.post_offsets, "post", len(self.vocabulary))):
+            require_offsets(folder / f"{name}_offsets.npy", offsets, rows, entries)
+        require_numbers(folder / "doc_terms.npy", self.doc_terms, len(self.vocabulary))
+        require_numbers(folder / "post_docs.npy", self.post_docs, len(self.documents))
+        if len(self.post_docs) != entries or (
+            self.doc_weights is not None and self.doc_weights.shape != (entries,)
+        ):
+            raise DamagedError(
+                f"{folder}: found {len(self.post_docs):,} postings and the weights of another "
+                f"number of terms; expected {entries:,} of each. {CHECK}"
+            )
+        if self.doc_vectors is not None:
+            path, vectors = folder / f"{VECTOR_OFFSETS}.npy", self.doc_vectors
+            require_offsets(path, vectors.offsets, len(self), len(vectors.values))
 
 
 @compiled

@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 from typing import Any, TypeAlias
 from weakref import finalize
 
-from tsgen.artifact import stage
+from tsgen.artifact import seal, stage
 from tsgen.config import merged
 from tsgen.config import preset as preset_tables
 from tsgen.corpus.dataset import (
@@ -267,6 +267,7 @@ def make_engine(data: DataSet, config: EngineConfig, seed: int, folder: Path, ca
     (folder / CURVES).mkdir(exist_ok=True)
     for number, iteration in enumerate(iterations, 1):
         shutil.copyfile(iteration / CURVE, folder / CURVES / f"iteration-{number}.jsonl")
+    seal(folder, KIND, config, {})  # a system may have the engine in a folder of its own
 
 
 def _with_best_weight(
@@ -394,3 +395,4 @@ def make_index(
         generator = Generator.load_with_terms(model, sets, chosen)
     write_engine(folder, generator, settings, watched_documents(data))
     keep_weights(terms, folder / KEPT)
+    seal(folder, KIND, settings, {})

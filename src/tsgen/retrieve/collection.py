@@ -1,12 +1,13 @@
 """Changing an engine's documents without training.
 
 The engine's own arrays are an immutable base. What is added and removed since is in an SQLite file
-beside it (`storage.Store`), which every reader merges with the base (`snapshot.Reader`). New
+beside it (`store.Store`), which every reader merges with the base (`snapshot.Reader`). New
 documents get their terms from the weights that the engine was made with.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -18,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsgen.docids.assign import KEPT, kept_weights
-from tsgen.errors import ArtifactError, DataError, named
+from tsgen.errors import ArtifactError, DataError, ReplacedError, named
+from tsgen.owner import OpenFolder
 from tsgen.records import Document
-from tsgen.retrieve.storage import Base, Bases, State, Store, as_json
+from tsgen.retrieve.storage import Base, Bases
+from tsgen.retrieve.store import State, Store, as_json
 from tsgen.settings import TermsConfig
 from tsgen.terms.passages import PassageVectors
 from tsgen.terms.selection import combinations_by_rank, rank
@@ -196,13 +199,14 @@ class DocumentWriter:
 
     def __init__(
         self,
-        folder: Path,
+        folder: OpenFolder,
         config: TermsConfig,
-        weights: Path | None,
+        weights: Callable[[], Path | None],
         bases: Bases,
         read: ReadVectors,
     ) -> None:
-        self._folder, self._config, self._weights, self._read = folder, config, weights, read
+        self._open, self._folder = folder, folder.folder
+        self._config, self._weights, self._read = config, weights, read
         self._turn, self._bases = Lock(), bases
         self._known: tuple[Base, Known] | None = None
 
@@ -214,7 +218,7 @@ class DocumentWriter:
             return Changed(0, 0)
         with self._turn:
             candidates = self._terms.weigh(documents)  # takes longest, and needs no lock
-            with self._store.writing():
+            with self._changing():
                 change = self._change()
                 begun(change.number)
                 return change.add(candidates)
@@ -223,7 +227,7 @@ class DocumentWriter:
         """Remove all of these documents or, if one id is unknown, none; returns how many."""
         if not ids:
             return 0
-        with self._turn, self._store.writing():
+        with self._turn, self._changing():
             change = self._change()
             begun(change.number)
             unknown = [id for id in dict.fromkeys(ids) if not change.take_away(id)]
@@ -235,6 +239,18 @@ class DocumentWriter:
         """Close the file of changes."""
         if "_store" in self.__dict__:
             self._store.close()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """One change, in the folder and the file that were opened and are still there."""
+        with self._open.changing():
+            if not self._store.is_current():
+                raise ReplacedError(
+                    f"{self._store.path}: was replaced or removed since it was opened. Nothing was "
+                    "changed. Open the engine again."
+                )
+            with self._store.writing():
+                yield
 
     def _change(self) -> "_Change":
         base = self._bases(self._store.state().base)
@@ -252,14 +268,15 @@ class DocumentWriter:
 
     @cached_property
     def _terms(self) -> Terms:
-        if self._weights is None:
+        weights = self._weights()
+        if weights is None:
             raise ArtifactError(
                 f"{self._folder}: no folder {KEPT!r} with the weights that give a document its "
-                "terms, so the engine cannot take new ones. Remove the folder and make it again "
-                "with the same command (what was trained is in the cache and is not trained again)."
+                "terms, so the engine cannot take new ones. Make another with the same command "
+                "and another --out (what was trained is in the cache and is not trained again)."
             )
-        weights, n = kept_weights(self._weights, self._config)
-        return Terms(weights, n, Splitter(self._config.words), self._read)
+        weigh, n = kept_weights(weights, self._config)
+        return Terms(weigh, n, Splitter(self._config.words), self._read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,12 +24,13 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import Field
 
+from tsgen.artifact import CALIBRATION as FILE
 from tsgen.artifact import write_beside
 from tsgen.config import StageConfig
-from tsgen.errors import ArtifactError, ConfigError
+from tsgen.errors import ArtifactError, ConfigError, DamagedError
+from tsgen.integrity import checksum
 from tsgen.records import Hit, Reason
 
-FILE = "confidence.json"
 DEPTH = 10  # hits that are compared
 FARTHEST = 20.0  # a larger margin says no more, and there may be no second hit at all
 FEATURES = ("score", "margin", "lead", "breadth", "steps", "surprise")
@@ -72,7 +73,9 @@ class Calibration(StageConfig):
     def save(self, engine: Path) -> None:
         """Write the calibration into an engine's folder, in place of the one there."""
         with write_beside(engine / FILE) as beside:
-            beside.write_bytes(orjson.dumps(self.model_dump(), option=orjson.OPT_INDENT_2))
+            values = self.model_dump()
+            values["checksum"] = checksum(orjson.dumps(values))
+            beside.write_bytes(orjson.dumps(values, option=orjson.OPT_INDENT_2))
 
     @classmethod
     def load(cls, engine: Path) -> Self | None:
@@ -81,9 +84,12 @@ class Calibration(StageConfig):
         if not path.exists():
             return None
         try:
-            found = cls.from_mapping(orjson.loads(path.read_bytes()), source=f"{path}")
-        except (orjson.JSONDecodeError, ConfigError, TypeError) as error:
-            raise ArtifactError(f"{path}: {error}. Write it anew with `tsgen calibrate`.") from None
+            values = orjson.loads(path.read_bytes())
+            if values.pop("checksum", None) != checksum(orjson.dumps(values)):
+                raise DamagedError("its checksum is another")
+            found = cls.from_mapping(values, source=f"{path}")
+        except (ValueError, AttributeError, DamagedError, ConfigError, TypeError) as error:
+            raise DamagedError(f"{path}: {error}. Write it anew with `tsgen calibrate`.") from None
         if found.coefficients.keys() != set(FEATURES):
             raise ArtifactError(
                 f"{path}: coefficients of {', '.join(found.coefficients)}; expected "

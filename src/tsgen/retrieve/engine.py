@@ -24,24 +24,34 @@ from typing import TYPE_CHECKING, Self, overload
 
 import orjson
 
-from tsgen.artifact import MANIFEST, open_artifact
+from tsgen.artifact import ENGINE, open_artifact, seal
 from tsgen.corpus.in_memory import Documents, documents_of
 from tsgen.docids.assign import KEPT
 from tsgen.docids.term_set import TermSets
-from tsgen.errors import ArtifactError, TsgenError, UnknownDocumentError, named
+from tsgen.errors import DamagedError, TsgenError, UnknownDocumentError, named
+from tsgen.owner import OpenFolder
 from tsgen.progress import show
 from tsgen.records import Document, Hit
 from tsgen.retrieve.collection import Begun, Changed, DocumentWriter, Unfinished
 from tsgen.retrieve.confidence import DEPTH, Calibration, sure_enough
-from tsgen.retrieve.snapshot import MODEL, NumberedDocuments, Reader, Snapshot, compact
-from tsgen.retrieve.storage import Bases, write_base
+from tsgen.retrieve.snapshot import (
+    MODEL,
+    NumberedDocuments,
+    Reader,
+    Snapshot,
+    compact,
+    compact_without_traces,
+    part,
+)
+from tsgen.retrieve.storage import LINES, Bases, write_base
+from tsgen.retrieve.store import write_mark
 from tsgen.settings import EngineConfig
 from tsgen.terms.passages import PassageVectors
 
 if TYPE_CHECKING:  # imported with torch, which opening an engine does without
     from tsgen.model.generator import Generator
 
-KIND = "tsgen"
+KIND = ENGINE
 SETTINGS = "settings.json"
 TOGETHER = 1000  # documents in one change: an interrupted `add` keeps the changes before it
 
@@ -62,11 +72,13 @@ class Engine:
 
     def __init__(self, folder: Path) -> None:
         """Open the folder of an engine; `Engine.load` takes any path."""
+        self._open = OpenFolder(folder)
         self.folder, self.config = folder, open_settings(folder)
         bases = Bases(folder)
-        self._reader, self._reading = Reader(folder, self.config, bases), Lock()
-        weights = weights_folder(folder)
-        self._writer = DocumentWriter(folder, self.config.terms, weights, bases, self._vectors)
+        self._reader, self._reading = Reader(self._open, self.config, bases), Lock()
+        self._writer = DocumentWriter(
+            self._open, self.config.terms, self._weights, bases, self._vectors
+        )
         self._latest: tuple[Snapshot, Calibration | None] | None = None
         self._unfinished = Unfinished()
         self._now()
@@ -210,27 +222,48 @@ class Engine:
         """
         compact(self.folder, self.snapshot)
 
+    def erase(self, ids: str | Iterable[str] = ()) -> bool:
+        """Remove documents and every trace of them and of those removed before: no file of the
+        engine has their texts, their ids, or words that no other document has.
+
+        The engine is compacted, and its model and term weights are written anew. Returns whether
+        all is gone: not while another process reads the old texts; then call it again later.
+
+        Examples:
+            >>> engine.erase("doc1")  # True
+        """
+        self.remove(ids)
+        return compact_without_traces(self.folder, self.snapshot)
+
+    def hold(self) -> None:
+        """Keep the engine's folder from being replaced until the engine is closed, as a server
+        does: `tsgen index --out` of this folder is refused meanwhile."""
+        self._open.hold()
+
     def keep_calibration(self, calibration: Calibration) -> None:
         """Keep the coefficients of the hits' confidence, in the folder and for the next search."""
         self._now()
         with self._reading:
-            calibration.save(self.folder)
+            with self._open.changing():
+                calibration.save(self.folder)
             self._latest = self._reader.read(), calibration
 
     def save(self, folder: Path | str) -> None:
         """Write the engine as it is now into an existing, empty folder."""
         folder, (now, calibration) = Path(folder), self._now()
         write_engine(folder, now.generator, now.config, now.documents)
-        weights = weights_folder(self.folder)
+        weights = self._weights()
         if weights is not None:
             shutil.copytree(weights, folder / KEPT)
         if calibration is not None:
             calibration.save(folder)
+        seal(folder, KIND, now.config, {})
 
     def close(self) -> None:
         """Close the file of changes, and the engine with it."""
         self._reader.close()
         self._writer.close()
+        self._open.close()
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -317,6 +350,10 @@ class Engine:
         finally:
             self._unfinished.remove(own)
 
+    def _weights(self) -> Path | None:
+        """The folder of the term weights for documents added now, if the engine has kept it."""
+        return weights_folder(self.folder, self.snapshot.state.base)
+
     def _vectors(self, documents: Sequence[Document]) -> PassageVectors | None:
         """The vectors of documents, if the generator keeps such."""
         from tsgen.model.document_vectors import read_documents
@@ -331,15 +368,22 @@ class Engine:
 
 def open_settings(folder: Path) -> EngineConfig:
     """The settings of an engine's folder, after a check of its files."""
-    if (folder / MANIFEST).is_file() or not (folder / SETTINGS).is_file():
-        open_artifact(folder, KIND)
-    settings = orjson.loads(_read(folder / SETTINGS))
+    open_artifact(folder, KIND, in_places={LINES})
+    try:
+        settings = orjson.loads((folder / SETTINGS).read_bytes())
+    except (OSError, ValueError) as error:
+        raise DamagedError(
+            f"{folder / SETTINGS}: {error}; expected an engine that `tsgen fit` or `tsgen index` "
+            "wrote. Check the path."
+        ) from None
     return EngineConfig.from_mapping(settings, source=f"{folder / SETTINGS}")
 
 
-def weights_folder(folder: Path) -> Path | None:
-    """The folder of the term weights for documents added later, if the engine has kept it."""
-    return folder / KEPT if (folder / KEPT).is_dir() else None
+def weights_folder(folder: Path, base: int) -> Path | None:
+    """The folder of the term weights for documents added to an engine with this base, if it has
+    kept them."""
+    found = part(folder, base, KEPT)
+    return found if found.is_dir() else None
 
 
 def write_engine(
@@ -350,13 +394,4 @@ def write_engine(
     write_base(folder, generator.sets, documents)
     values = config.model_dump(mode="json")
     (folder / SETTINGS).write_bytes(orjson.dumps(values, option=orjson.OPT_INDENT_2))
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ArtifactError(
-            f"{path}: {error.strerror}; expected an engine that `tsgen fit` or `tsgen "
-            "index` wrote. Check the path."
-        ) from None
+    write_mark(folder, 0)

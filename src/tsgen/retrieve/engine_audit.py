@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.artifact import MANIFEST, read_manifest, verify
+from tsgen.artifact import MANIFEST, damaged_files, read_manifest
 from tsgen.docids.assign import summary
 from tsgen.docids.audit import Audit, audit, audit_sets, term_frequencies
 from tsgen.docids.term_set import TermSets
-from tsgen.errors import ArtifactError
+from tsgen.owner import OpenFolder
 from tsgen.retrieve.engine import KIND, SETTINGS, open_settings, weights_folder
 from tsgen.retrieve.snapshot import Reader, Snapshot
-from tsgen.retrieve.storage import Store
+from tsgen.retrieve.store import Store
 from tsgen.settings import EngineConfig
 from tsgen.terms.selection import PrefixHashes, first_with_same
 from tsgen.terms.words import Splitter
@@ -35,9 +35,9 @@ def audit_engine(folder: Path, tokenizer: str) -> Audit:
     """Check that every document can be reached by its terms and only it, documents with the same
     words aside; that its files are whole; and that the store's rows belong together."""
     config = open_settings(folder)
-    reader = Reader(folder, config)
+    reader = Reader(OpenFolder(folder), config)
     now = reader.read()
-    facts = _facts(folder, config)
+    facts = _facts(folder, now.state.base, config)
     found = audit_sets(
         folder, now.sets, _recorded(now, config), config.terms.weights, facts, tokenizer
     )
@@ -55,13 +55,13 @@ def frequencies_of(folder: Path) -> NDArray[np.int64]:
     """[V] the number of documents that have each term, in a folder of either kind."""
     if not is_engine(folder):
         return term_frequencies(TermSets.load(folder))
-    reader = Reader(folder, open_settings(folder))
+    reader = Reader(OpenFolder(folder), open_settings(folder))
     return term_frequencies(reader.read().sets)
 
 
-def _facts(folder: Path, config: EngineConfig) -> dict[str, int]:
+def _facts(folder: Path, base: int, config: EngineConfig) -> dict[str, int]:
     """N, and what its selection counted when the engine was made, if the engine keeps that."""
-    weights = weights_folder(folder)
+    weights = weights_folder(folder, base)
     if weights is not None:
         return summary(weights)
     return {"n": config.terms.n if isinstance(config.terms.n, int) else 0, "moved": 0}
@@ -86,11 +86,7 @@ def _damaged(folder: Path, now: Snapshot) -> list[str]:
     """What the manifests of the engine and of its base say about their files."""
     found = []
     for each in {folder, now.documents.base.folder}:
-        try:
-            if (each / MANIFEST).is_file():
-                verify(each)
-        except ArtifactError as error:
-            found.append(str(error))
+        found += [f"{each / wrong}" for wrong in damaged_files(each, read_manifest(each))]
     return found
 
 

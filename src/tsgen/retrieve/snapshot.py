@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -20,37 +23,57 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from tsgen.artifact import forget, stage
+from tsgen.artifact import MANIFEST, forget, read_manifest, stage, sync
 from tsgen.config import StageConfig
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.decode.hypotheses import Found, as_hits
+from tsgen.docids.assign import KEPT
 from tsgen.docids.term_set import AddedTermSet, Merged, Merger, TermSets
-from tsgen.errors import ArtifactError, DataError, TsgenError, UnknownDocumentError, require_several
+from tsgen.errors import (
+    ArtifactError,
+    DamagedError,
+    DataError,
+    ReplacedError,
+    TsgenError,
+    UnknownDocumentError,
+    require_several,
+)
+from tsgen.integrity import CHECK
 from tsgen.model.term_table import TermTable
+from tsgen.owner import OpenFolder
 from tsgen.records import NO_METADATA, Document, Hit
 from tsgen.retrieve.filters import parse
 from tsgen.retrieve.storage import (
     BASE,
+    BASE_KIND,
     FILTERS,
-    TERMS,
-    Added,
     Base,
     Bases,
-    State,
-    Store,
-    base_files,
     base_folder,
     write_base,
 )
+from tsgen.retrieve.store import Added, State, Store
 from tsgen.retrieve.vector_search import Encoders, VectorSearch
 from tsgen.settings import DecodeConfig, EngineConfig
-from tsgen.terms.words import Lexicon
+from tsgen.terms.weights import keep_words
+from tsgen.terms.words import Counting, Lexicon, Splitter, words_of
 
 if TYPE_CHECKING:  # imported with torch, which a search by vectors does without
     from tsgen.model.generator import Generator, Grower
 
 MODEL = "model"
 """The folder, in an engine's folder, with the files of its backbone."""
+
+OWN = "own"
+"""The folder, in that of a base, with what takes the place of other parts of the engine."""
+
+
+def part(engine: Path, number: int, name: str) -> Path:
+    """The model or the term weights of an engine as of the base with a number: those that were
+    written with the base, if any were, else those that the engine was made with."""
+    own = base_folder(engine, number) / OWN / name
+    return own if own.exists() else engine / name
+
 
 # The documents at one moment: those of the base that are still there, then those that were added
 # since, by number.
@@ -117,7 +140,28 @@ class NumberedDocuments:
     @cached_property
     def lexicon(self) -> Lexicon:
         """The words of all documents; of those that were added since, their terms."""
-        return self.base.lexicon.with_words(term for one in self.added for term in one.terms)
+        added = (term for one in self.added for term in one.terms)
+        return self.base.lexicon.with_words(added, self._words_gone(DamagedError))
+
+    def counted_lexicon(self) -> Lexicon:
+        """The words of all documents, those of added ones, too, as a new base keeps them."""
+        places = range(len(self.kept), len(self))
+        added = (word for place in places for word in words_of(self[place]))
+        try:
+            return self.base.lexicon.with_words(added, self._words_gone())
+        except DamagedError:  # a document that went because it was damaged: nobody knows its words
+            counting = Counting()
+            deque(counting.passing(self), maxlen=0)
+            return Lexicon(counting.frequencies)
+
+    def _words_gone(self, *skipped: type[Exception]) -> Iterator[str]:
+        """The words of the base's documents that are gone; those are skipped of which reading fails
+        with one of these errors."""
+        there = np.zeros(len(self.base.documents), np.bool_)
+        there[self.kept] = True
+        for number in np.flatnonzero(~there).tolist():
+            with suppress(*skipped):
+                yield from words_of(self.base.documents[number])
 
     @cached_property
     def _added_numbers(self) -> dict[str, int]:
@@ -213,7 +257,7 @@ class Models:
         else:
             # The first base's terms are saved in the folder; those of another take their place.
             load = Generator.load_with_terms if number else Generator.load
-            generator = load(self._folder / MODEL, base.sets, self._config.model)
+            generator = load(part(self._folder, number, MODEL), base.sets, self._config.model)
             self._grower = Grower(generator.backbone)
             generator.backbone.encode(["a"])  # so that no two threads set its tokenizer up
         if not number:
@@ -313,12 +357,15 @@ class Reader:
     """Follows the changes of one engine's folder, whichever process makes them. `read` is for one
     thread at a time."""
 
-    def __init__(self, folder: Path, config: EngineConfig, bases: Bases | None = None) -> None:
-        self._folder, self._config = folder, config
-        self._bases = bases or Bases(folder)
-        self._store, self._opening = Store.open(folder), Lock()
-        self._models = Models(folder, config)
-        self.encoders = Encoders.open(folder / MODEL, config.model)
+    def __init__(
+        self, folder: OpenFolder, config: EngineConfig, bases: Bases | None = None
+    ) -> None:
+        self._open, self._folder, self._config = folder, folder.folder, config
+        self._bases = bases or Bases(self._folder)
+        self._store, self._opening = Store.open(self._folder), Lock()
+        self._models = Models(self._folder, config)
+        base = 0 if self._store is None else self._store.state().base
+        self.encoders = Encoders.open(part(self._folder, base, MODEL), config.model)
         self._changing: _Changing | None = None
         self._snapshot: Snapshot | None = None
 
@@ -351,8 +398,16 @@ class Reader:
         raise ArtifactError(f"{self._folder}: compacted again and again while it is opened.")
 
     def _state(self) -> State:
+        self._open.require()
         self._store = self._store or Store.open(self._folder)
-        return UNCHANGED if self._store is None else self._store.state()
+        if self._store is None:
+            return UNCHANGED
+        if not self._store.is_current():
+            raise ReplacedError(
+                f"{self._store.path}: was replaced or removed since it was opened; expected the "
+                "same file. Nothing was read. Open the engine again."
+            )
+        return self._store.state()
 
     def _on_base(self, number: int) -> _Changing:
         if self._changing is None or self._changing.number != number:
@@ -390,6 +445,8 @@ class _Changing:
             return self._snapshot(NumberedDocuments(self._base), state)
         for one in new:
             self._rows[one.sequence] = one, self._row(one)
+        if missing := set(sequences.tolist()) - self._rows.keys():
+            raise DamagedError(f"{store.path}: {len(missing)} documents are missing. {CHECK}")
         self._rows = {number: self._rows[number] for number in sequences.tolist()}
         there = np.ones(len(self._base.documents), np.bool_)
         there[removed] = False
@@ -426,9 +483,13 @@ class _Changing:
 # The new base is written beside the old one, whole and on disk, while searches and changes go on.
 # One transaction then names it in the store and forgets the changes that it holds; what changed
 # while it was written stays. A kill before that transaction leaves the old base, after it the new
-# one.
+# one, and what is left over then goes with the next compaction.
+#
+# What the folder of the new base has takes the place of what the engine's own folder has under the
+# same name, and where model and term weights are to forget words, too, so has what the folder `OWN`
+# of the base has.
 
-BASE_KIND = "base"
+EMPTYING = 10.0  # seconds that emptying the store's log waits for those who read it
 
 
 def compact(folder: Path, now: Snapshot) -> None:
@@ -438,18 +499,76 @@ def compact(folder: Path, now: Snapshot) -> None:
         return
     try:
         if now.documents.added or len(now.documents.kept) < len(now.documents.base.documents):
-            _compact(folder, now, store)
+            _compact(folder, now, store, _linked(folder, now.state.base))
         else:
             with store.writing():
                 store.erase()
+            _remove_old(folder, now.state.base)
+            store.shrink()
     finally:
         store.close()
 
 
-def _compact(folder: Path, now: Snapshot, store: Store) -> None:
+def compact_without_traces(folder: Path, now: Snapshot) -> bool:
+    """Write a snapshot as the new base, with a model and term weights that know no word but those
+    of its documents: nothing of documents that were removed is left in the engine's folder.
+
+    Returns whether that is so: not if another process still reads the old texts in the store.
+    """
+    store = Store.open(folder)
+    if store is None:
+        return True
+    try:
+        splitter = Splitter(now.config.terms.words)
+        keys = {key for document in now.documents for key in splitter.keys(document.contents)}
+        _compact(folder, now, store, _with_words(folder, now, keys))
+        with store.writing():
+            store.erase()
+        return _emptied(store)
+    finally:
+        store.close()
+
+
+MoreParts = Callable[[Path], None]
+"""Writes into the folder of a new base what it has beside documents and terms."""
+
+
+def _linked(folder: Path, number: int) -> MoreParts:
+    """The model and the weights of the base with a number, if it has its own."""
+
+    def write(partial: Path) -> None:
+        own = base_folder(folder, number) / OWN
+        if number and own.is_dir():
+            shutil.copytree(own, partial / OWN, copy_function=_link)
+
+    return write
+
+
+def _link(source: str, target: str) -> None:
+    """Give a file that never changes a second name, or copy it where that cannot be."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _with_words(folder: Path, now: Snapshot, keys: Container[str]) -> MoreParts:
+    """The snapshot's model, and the weights of its terms with words of these keys alone."""
+
+    def write(partial: Path) -> None:
+        now.generator.backbone.save(partial / OWN / MODEL)
+        weights = part(folder, now.state.base, KEPT)
+        if weights.is_dir():
+            shutil.copytree(weights, partial / OWN / KEPT)
+            keep_words(partial / OWN / KEPT, keys)
+
+    return write
+
+
+def _compact(folder: Path, now: Snapshot, store: Store, more: MoreParts) -> None:
     number = now.state.change  # as no other state of the collection has
     try:
-        _write(base_folder(folder, number), now)
+        _write(base_folder(folder, number), now, more)
     except (TsgenError, OSError):
         if store.state().base == now.state.base:
             raise
@@ -463,16 +582,17 @@ def _compact(folder: Path, now: Snapshot, store: Store) -> None:
     store.shrink()
 
 
-def _write(new: Path, now: Snapshot) -> None:
+def _write(new: Path, now: Snapshot, more: MoreParts) -> None:
     def work(partial: Path) -> None:
-        documents = now.documents  # their words as they are known now: no answer changes
-        write_base(partial, now.sets, documents, documents.lexicon)
+        documents = now.documents
+        write_base(partial, now.sets, documents, documents.counted_lexicon())
         if now.sets.doc_vectors is not None:
             now.generator.learned().backbone.save_terms(partial / MODEL)
+        more(partial)
 
     inputs = {"base": str(now.state.base), "change": str(now.state.change)}
     stage(new, work, kind=BASE_KIND, config=StageConfig(), inputs=inputs)
-    _sync(new)
+    sync(new)
 
 
 def _gone_since(store: Store, now: Snapshot) -> list[int]:
@@ -484,24 +604,28 @@ def _gone_since(store: Store, now: Snapshot) -> list[int]:
 
 
 def _remove_old(folder: Path, number: int) -> None:
-    """Remove what was written for earlier changes; open readers have their base's files mapped."""
+    """Remove what was written for earlier changes; open readers have its files mapped."""
+    if not number:
+        return
     for path in folder.iterdir():
         written = re.match(rf"\.?{BASE}(\d+)", path.name)
         if written is not None and int(written.group(1)) < number:
             shutil.rmtree(path, ignore_errors=True)
-    forget(folder, base_files(folder))
-    shutil.rmtree(folder / TERMS, ignore_errors=True)
+    new = base_folder(folder, number)
+    taken = {path.name for path in new.iterdir()} - {MODEL, OWN, MANIFEST}
+    taken |= {path.name for path in (new / OWN).iterdir()} if (new / OWN).is_dir() else set()
+    gone = [name for name in read_manifest(folder).files if name.split("/")[0] in taken]
+    if gone:
+        forget(folder, gone)
+    for name in taken:
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def _sync(folder: Path) -> None:
-    """Flush a folder, its files and its name to the disk."""
-    for path in (*_files(folder), folder, folder.parent):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_file() or path.is_dir())
+def _emptied(store: Store) -> bool:
+    """Overwrite and give back what was deleted from the store, once nobody reads it."""
+    end = time.monotonic() + EMPTYING
+    while not store.shrink():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True

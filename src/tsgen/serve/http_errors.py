@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from tsgen.errors import ArtifactError, TsgenError
+from tsgen.errors import ArtifactError, DamagedError, LockedError, ReplacedError, TsgenError
 
 SHOWN = 60  # characters of a client's own value that a message repeats
 EXPECTED = {
@@ -79,8 +79,30 @@ async def _on_http_error(_request: Request, error: Exception) -> Response:
 
 
 async def _on_tsgen_error(_request: Request, error: Exception) -> Response:
-    status, code = (500, "damaged") if isinstance(error, ArtifactError) else (422, "invalid")
-    return HttpError(status, code, str(error)).response()
+    assert isinstance(error, TsgenError)
+    return of_engine(error).response()
+
+
+def of_engine(error: TsgenError) -> HttpError:
+    """The error of an engine as a client gets it. What is the server's affair is told without the
+    server's paths, which its log has."""
+    if isinstance(error, LockedError):
+        message = (
+            "found the engine locked by another process that writes; expected a turn within half a "
+            "minute. Nothing was changed. Ask again in a moment."
+        )
+        return HttpError(503, "busy", message, {"Retry-After": "5"})
+    if isinstance(error, ReplacedError):
+        message = (
+            "found the engine's folder replaced or removed since this server opened it; expected "
+            "the same. Nothing was read or changed. The server has to be started again."
+        )
+        return HttpError(503, "not_ready", message, {"Retry-After": "30"})
+    if isinstance(error, DamagedError):
+        return HttpError(500, "damaged", str(error))
+    if isinstance(error, ArtifactError):
+        return HttpError(409, "unchangeable", str(error))
+    return HttpError(422, "invalid", str(error))
 
 
 async def _on_invalid(request: Request, error: Exception) -> Response:

@@ -16,7 +16,7 @@ from tsgen.retrieve.explain import Trace, Why, shortened, trace, why
 from tsgen.retrieve.results import hits_json
 from tsgen.retrieve.snapshot import Snapshot
 from tsgen.serve.guard import CONTENT_TYPE, NOTED, writers_only
-from tsgen.serve.http_errors import HttpError, Json, shown
+from tsgen.serve.http_errors import HttpError, Json, of_engine, shown
 from tsgen.serve.schemas import (
     DocumentBody,
     Readiness,
@@ -54,7 +54,7 @@ def documents_router(serving: Serving, token: str | None) -> APIRouter:
     engine = serving.engine
     writers = [Depends(writers_only(token))]
 
-    @router.get(PATH, response_model=ShownDocument, responses=errors(404, 422))
+    @router.get(PATH, response_model=ShownDocument, responses=errors(404, 422, 503))
     async def read(document_id: DocumentId) -> Json:
         """A document with its text and metadata."""
         found = await _or_404(serving.reader.run(lambda: engine.document(document_id)))
@@ -98,11 +98,12 @@ async def _or_404(found: Awaitable[T]) -> T:
 
 
 async def _or_409(change: Awaitable[T]) -> T:
-    """Answer with 409 if the engine is one that cannot be changed."""
+    """Answer with 409 if the engine is one that cannot be changed, and else with what keeps it from
+    being changed now."""
     try:
         return await change
     except ArtifactError as error:
-        raise HttpError(409, "unchangeable", str(error)) from None
+        raise of_engine(error) from None
 
 
 # POST /search.

@@ -70,6 +70,7 @@ def serve(
     """Serve an engine until SIGTERM or Ctrl-C; requests that have begun are still answered."""
     limits, token = limits or Limits(), check_token(token)
     with bind(host, port) as listening, Engine.load(engine) as opened:
+        opened.hold()  # nobody replaces what is served
         opened.search("warm up", 1)  # the first search compiles; no client should wait for it
         listening.listen(limits.connections)
         write_logs()

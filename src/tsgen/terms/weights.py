@@ -6,7 +6,7 @@ the pass that weighs a whole collection.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -131,6 +131,22 @@ class Impact:
         """Read the document frequencies that `save` wrote."""
         documents, mean_length, frequencies = orjson.loads((folder / FREQUENCIES_FILE).read_bytes())
         return cls(documents, mean_length, frequencies)
+
+
+def keep_words(folder: Path, keys: Container[str]) -> None:
+    """Keep the counts of these words (by key) alone in a folder of saved weights; a document that
+    comes later may have others as new ones."""
+    path = folder / FREQUENCIES_FILE
+    if path.exists():
+        impact = Impact.load(folder)
+        for key in [key for key in impact._frequencies if key not in keys]:
+            del impact._frequencies[key]
+        impact.save(folder)
+    path = folder / CONTROL_FILE
+    if path.exists():
+        values = orjson.loads(path.read_bytes())
+        values["words"] = [word for word in values["words"] if word in keys]
+        path.write_bytes(orjson.dumps(values))
 
 
 # The weights `tfidf`: no training, two passes over the corpus.

@@ -291,11 +291,12 @@ class Lexicon:
 
     def __init__(self, frequencies: Mapping[str, int]) -> None:
         self._frequencies, self._more = frequencies, Counter[str]()
+        self._gone = Counter[str]()
         letters = Counter(letter for word in frequencies for letter in word)
         self._letters = "".join(sorted(letter for letter, _ in letters.most_common(LETTERS)))
 
     def __contains__(self, word: str) -> bool:
-        return word in self._frequencies or word in self._more
+        return self._frequency(word) > 0
 
     def correct(self, query: str, known: Container[str] = ()) -> str:
         """Replace the words of a query that are in no dictionary by the nearest word of the
@@ -329,16 +330,17 @@ class Lexicon:
         telling = near - ENGLISH_STOP_WORDS or near
         return max(telling, key=lambda other: (self._frequency(other), other), default=None)
 
-    def with_words(self, words: Iterable[str]) -> "Lexicon":
-        """Return a lexicon that also counts the words of more documents; this one stays as it
-        is."""
+    def with_words(self, words: Iterable[str], gone: Iterable[str] = ()) -> "Lexicon":
+        """Return a lexicon that also counts the words of more documents, and no longer those of
+        documents that are `gone`; this one stays as it is."""
         grown = copy(self)
         grown._more = self._more + Counter(words)
+        grown._gone = self._gone + Counter(gone)
         return grown
 
     def save(self, folder: Path) -> None:
         """Write the words and their frequencies."""
-        words = Counter(self._frequencies) + self._more
+        words = Counter(self._frequencies) + self._more - self._gone
         (folder / FILE).write_bytes(orjson.dumps(words, option=orjson.OPT_SORT_KEYS))
 
     @classmethod
@@ -347,7 +349,7 @@ class Lexicon:
         return cls(orjson.loads((folder / FILE).read_bytes()))
 
     def _frequency(self, word: str) -> int:
-        return self._frequencies.get(word, 0) + self._more[word]
+        return self._frequencies.get(word, 0) + self._more[word] - self._gone[word]
 
 
 class Counting:
@@ -358,11 +360,17 @@ class Counting:
 
     def passing(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Pass the documents on unchanged, counting the words of each."""
-        splitter = Splitter(ALL_WORDS)
         for document in documents:
-            words = set(splitter.spellings(document.contents))
-            self.frequencies.update(filter(str.isalpha, words))
+            self.frequencies.update(words_of(document))
             yield document
+
+
+_ALL = Splitter(ALL_WORDS)
+
+
+def words_of(document: Document) -> Iterator[str]:
+    """The words of a document that a lexicon counts, each once."""
+    return filter(str.isalpha, set(_ALL.spellings(document.contents)))
 
 
 def edits(word: str, letters: str) -> Iterator[str]:
