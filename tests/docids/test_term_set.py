@@ -1,14 +1,17 @@
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsgen.docids.term_set import TermSets
+from tsgen.arrays import Strings
+from tsgen.docids.term_set import SavedKeys, TermSets
 from tsgen.errors import ArtifactError
 from tsgen.records import TermSet
 from tsgen.settings import WordsConfig
+from tsgen.terms.words import Lookup, Splitter
 
 RECORDS = [
     TermSet("d1", ("white", "bread"), (2.0, 0.5)),
@@ -96,3 +99,25 @@ def test_postings_are_the_inverse_of_the_sets(rows: list[list[str]]) -> None:
     found = {sets.term(t): sets.postings(t).tolist() for t in range(len(sets.vocabulary))}
     assert found == expected
     assert list(found) == list(expected)
+
+
+@given(st.lists(st.text("abcdeings", min_size=1, max_size=9), min_size=1, unique=True))
+def test_saved_keys_find_what_a_lookup_of_all_terms_finds(words: list[str]) -> None:
+    vocabulary = Strings.pack(sorted(words))
+    splitter = Splitter()
+    saved = Lookup(splitter, (), SavedKeys.of(vocabulary, splitter))
+    slow = Lookup(splitter, vocabulary)
+    for query in (*words, " ".join(words), "baking bread"):
+        assert saved(query) == slow(query)
+
+
+def test_an_engine_s_sets_stem_no_term_when_they_are_opened(tmp_path: Path) -> None:
+    made = TermSets.of([TermSet("d", ("bakes", "baking", "bread"), (1.0, 0.5, 0.2))])
+    made.save(tmp_path)
+    opened = TermSets.load(tmp_path)
+    opened.lookup._splitter.key = forbidden = Mock(side_effect=opened.lookup._splitter.key)
+    assert opened.query_terms("I bake").tolist() == made.query_terms("I bake").tolist() == [0, 1]
+    assert forbidden.call_count == 1
+    (tmp_path / "key_terms.npy").unlink()
+    with pytest.raises(ArtifactError, match="key_terms"):
+        TermSets.load(tmp_path)

@@ -31,9 +31,57 @@ ARRAYS = ("doc_offsets", "doc_terms", "post_offsets", "post_docs")
 WEIGHTS = "doc_weights"
 RELATIVE = "post_weights"
 VECTORS, VECTOR_OFFSETS = "doc_vectors", "vector_offsets"
+KEYS, KEY_OFFSETS, KEY_TERMS = "keys", "key_term_offsets", "key_terms"
 WORDS = "words.json"
 
 Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedKeys:
+    """The terms of each key (stem), as arrays: what a lookup of query words would have to stem all
+    terms for."""
+
+    keys: Strings  # [K] ascending
+    offsets: Offsets  # [K + 1] where the terms of each key begin
+    terms: NDArray[np.int32]  # [V] by number, ascending within a key
+    vocabulary: Strings  # [V]
+
+    @classmethod
+    def of(cls, vocabulary: Strings, splitter: Splitter) -> Self:
+        """Stem all terms."""
+        numbers: dict[str, list[int]] = {}
+        for number, term in enumerate(vocabulary):
+            numbers.setdefault(splitter.key(term), []).append(number)
+        keys = sorted(numbers)
+        rows = [numbers[key] for key in keys]
+        offsets = smallest_offsets(offsets_of(np.array([len(row) for row in rows], np.int64)))
+        terms = np.array([number for row in rows for number in row], np.int32)
+        return cls(Strings.pack(keys), offsets, terms, vocabulary)
+
+    def get(self, key: str, default: list[str], /) -> list[str]:
+        """The terms with a key, in ascending order."""
+        place = self.keys.find(key)
+        if place is None:
+            return default
+        own = self.terms[self.offsets[place] : self.offsets[place + 1]].tolist()
+        return [self.vocabulary[number] for number in own]
+
+    def save(self, folder: Path) -> None:
+        """Write the arrays into an existing folder."""
+        self.keys.save(folder, KEYS)
+        save_array(folder, KEY_OFFSETS, self.offsets)
+        save_array(folder, KEY_TERMS, self.terms)
+
+    @classmethod
+    def load(cls, folder: Path, vocabulary: Strings) -> Self:
+        """Map the arrays into memory."""
+        parts = load_array(folder, KEY_OFFSETS), load_array(folder, KEY_TERMS)
+        found = cls(Strings.load(folder, KEYS), *parts, vocabulary)
+        rows, entries = len(found.keys), len(vocabulary)
+        require_offsets(folder / f"{KEY_OFFSETS}.npy", found.offsets, rows, entries)
+        require_numbers(folder / f"{KEY_TERMS}.npy", found.terms, entries)
+        return found
 
 
 class TermSets:
@@ -199,6 +247,7 @@ class TermSets:
         for name, array in self._optional().items():
             save_array(folder, name, array)
         save_array(folder, RELATIVE, self.relative_weights)
+        SavedKeys.of(self.vocabulary, Splitter(self.words)).save(folder)
         (folder / WORDS).write_bytes(orjson.dumps(self.words.model_dump(mode="json")))
 
     @classmethod
@@ -207,8 +256,7 @@ class TermSets:
         arrays: dict[str, Any] = {name: load_array(folder, name) for name in ARRAYS}
         if (folder / f"{WEIGHTS}.npy").exists():
             arrays[WEIGHTS] = load_array(folder, WEIGHTS)
-        if (folder / f"{RELATIVE}.npy").exists():
-            arrays[RELATIVE] = load_array(folder, RELATIVE)
+        arrays[RELATIVE] = load_array(folder, RELATIVE)
         if (folder / f"{VECTORS}.npy").exists():
             parts = load_array(folder, VECTOR_OFFSETS), load_array(folder, VECTORS)
             arrays[VECTORS] = PassageVectors(*parts)
@@ -217,7 +265,10 @@ class TermSets:
             words = WordsConfig.from_mapping(orjson.loads((folder / WORDS).read_bytes()))
         except (OSError, ValueError) as error:
             raise DamagedError(f"{folder / WORDS}: not readable ({error}). {CHECK}") from None
-        found = cls(*strings, **arrays, words=words)
+        keys = SavedKeys.load(folder, strings[1])
+        found = cls(
+            *strings, **arrays, words=words, look_up=lambda: Lookup(Splitter(words), (), keys)
+        )
         found._require_consistent(folder)
         return found
 
@@ -228,9 +279,8 @@ class TermSets:
             require_offsets(folder / f"{name}_offsets.npy", offsets, rows, entries)
         require_numbers(folder / "doc_terms.npy", self.doc_terms, len(self.vocabulary))
         require_numbers(folder / "post_docs.npy", self.post_docs, len(self.documents))
-        if len(self.post_docs) != entries or (
-            self.doc_weights is not None and self.doc_weights.shape != (entries,)
-        ):
+        weights = [one for one in (self.doc_weights, self._relative) if one is not None]
+        if len(self.post_docs) != entries or any(one.shape != (entries,) for one in weights):
             raise DamagedError(
                 f"{folder}: found {len(self.post_docs):,} postings and the weights of another "
                 f"number of terms; expected {entries:,} of each. {CHECK}"

@@ -21,10 +21,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from copy import copy
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import orjson
 import regex
@@ -184,12 +184,24 @@ def _pairs(raw: str, start: int) -> Iterator[Word]:
 # Looking up the terms that the words of a query stand for: those with the same key (stem).
 
 
+class TermsByKey(Protocol):
+    """The terms of each key."""
+
+    def get(self, key: str, default: list[str], /) -> list[str]:
+        """The terms with a key, in ascending order."""
+        ...
+
+
 class Lookup:
     """Finds the terms that are words of a query, however the query spells them."""
 
-    def __init__(self, splitter: Splitter, terms: Iterable[str]) -> None:
+    def __init__(
+        self, splitter: Splitter, terms: Iterable[str], known: TermsByKey | None = None
+    ) -> None:
+        """Sort terms by their keys, unless they are `known` by these already."""
         self._splitter = splitter
-        self._known, self._more = self._by_key(terms), dict[str, list[str]]()
+        self._known: TermsByKey = self._by_key(terms) if known is None else known
+        self._more = dict[str, list[str]]()
 
     def __call__(self, query: str) -> list[str]:
         """The terms that are words of a query, each once."""
@@ -347,6 +359,12 @@ class Lexicon:
     def load(cls, folder: Path) -> Self:
         """Read what `save` wrote."""
         return cls(orjson.loads((folder / FILE).read_bytes()))
+
+    @cached_property
+    def _letters(self) -> str:
+        """The commonest letters, which no query without an error asks for."""
+        letters = Counter(letter for word in self._frequencies for letter in word)
+        return "".join(sorted(letter for letter, _ in letters.most_common(LETTERS)))
 
     def _frequency(self, word: str) -> int:
         return self._frequencies.get(word, 0) + self._more[word] - self._gone[word]
