@@ -47,6 +47,10 @@ class Leaning:
         lean = self._lean if tokens is None else self._lean[tokens]
         return self._backbone.logits(hidden, tokens) + lean
 
+    def log_normaliser(self, hidden: torch.Tensor) -> torch.Tensor:
+        """log Σ exp of all scores."""
+        return torch.logsumexp(self.logits(hidden), dim=-1)
+
 
 def growth(
     cache: Path, documents: int, n: int, beams: list[int], queries: int, threads: int

@@ -1,6 +1,7 @@
 """Stepping through the tree gives the scores of the teacher-forced forward, for every family."""
 
 import random
+from copy import deepcopy
 
 import pytest
 import torch
@@ -101,6 +102,19 @@ def test_logits_over_some_tokens(backbone):
         assert_close(backbone.logits(hidden, some), backbone.logits(hidden)[:, some])
     other = torch.tensor([1, 2, 4])
     assert_close(backbone.logits(hidden, other), backbone.logits(hidden)[:, other])
+
+
+def test_the_sum_over_all_symbols_follows_the_weights(backbone):
+    backbone = deepcopy(backbone)
+    for _ in range(2):
+        _, _, hidden = backbone.encode(QUERIES)
+        sums = torch.logsumexp(backbone.logits(hidden), dim=-1)
+        assert_close(backbone.log_normaliser(hidden), sums, atol=1e-4, rtol=0)
+        backbone.train()
+        with torch.no_grad():
+            for weights in backbone.parameters():
+                weights.mul_(1.5)
+        backbone.eval()
 
 
 def test_forward_over_some_tokens_and_padding(backbone):

@@ -76,6 +76,9 @@ class ToyBackbone:
     def logits(self, hidden: torch.Tensor, tokens: torch.Tensor | None = None) -> torch.Tensor:
         return hidden if tokens is None else hidden[:, tokens]
 
+    def log_normaliser(self, hidden: torch.Tensor) -> torch.Tensor:
+        return torch.logsumexp(hidden, dim=-1)
+
     def row(self, query: str, prefix: Prefix) -> np.ndarray:
         """The logits [V] after a prefix, in float32 as a model has them."""
         key = repr((query, self._view(prefix)))

@@ -74,7 +74,7 @@ class Scorer:
                 "outputs: load the model together with the identifiers it was trained for"
             )
         self._tokens: torch.Tensor | None = None
-        self._column: Int32 | None = None  # [V] the column of each token; None: the token itself
+        self._column: Int32 | None = None  # [V] the column of each token
         if config.normalise == "docid":
             self._column = self._columns(alphabet)
             self._tokens = torch.from_numpy(alphabet.astype(np.int64))
@@ -95,16 +95,40 @@ class Scorer:
     ) -> tuple[NDArray[np.float32], Int32, Float]:
         if self._config.normalise == "valid":
             return self._valid_logits(hidden, allowed, rows)
-        if self._tokens is not None:
-            self._tokens = self._tokens.to(hidden.device)
-        scores = torch.log_softmax(
-            self._scaled(self._backbone.logits(hidden, self._tokens)), dim=-1
-        )
-        column = allowed.tokens if self._column is None else self._column[allowed.tokens]
+        if self._config.normalise == "docid":
+            return self._docid_logits(hidden, allowed)
+        return self._full_logits(hidden, allowed)
+
+    def _full_logits(
+        self, hidden: torch.Tensor, allowed: Allowed
+    ) -> tuple[NDArray[np.float32], Int32, Float]:
+        wanted, column = self._distinct(allowed.tokens)
+        few = 2 * len(wanted) <= self._outputs
+        if few and self._config.temperature == 1:
+            normaliser = self._backbone.log_normaliser(hidden)
+            scores = self._backbone.logits(hidden, wanted.to(hidden.device)).float()
+        else:
+            scores = self._scaled(self._backbone.logits(hidden))
+            normaliser = torch.logsumexp(scores, dim=-1)
+            if few:
+                scores = scores[:, wanted.to(scores.device)]
+            else:
+                column = allowed.tokens
+        return scores.contiguous().cpu().numpy(), column, normaliser.double().cpu().numpy()
+
+    def _docid_logits(
+        self, hidden: torch.Tensor, allowed: Allowed
+    ) -> tuple[NDArray[np.float32], Int32, Float]:
+        assert self._tokens is not None
+        assert self._column is not None
+        self._tokens = self._tokens.to(hidden.device)
+        scores = self._scaled(self._backbone.logits(hidden, self._tokens))
+        normaliser = torch.logsumexp(scores, dim=-1).double().cpu().numpy()
+        column = self._column[allowed.tokens]
         if scores.device.type != "cpu":  # then fetch only what can be chosen
             wanted, column = self._distinct(column)
             scores = scores[:, wanted.to(scores.device)].cpu()
-        return scores.numpy(), column, np.zeros(len(scores))
+        return scores.numpy(), column, normaliser
 
     def _valid_logits(
         self, hidden: torch.Tensor, allowed: Allowed, rows: slice

@@ -99,6 +99,10 @@ class Backbone(nn.Module, ABC):
     def logits(self, hidden: torch.Tensor, tokens: torch.Tensor | None = None) -> torch.Tensor:
         """Scores [R, V] over all output symbols, or [R, len(tokens)] over some of them."""
 
+    def log_normaliser(self, hidden: torch.Tensor) -> torch.Tensor:
+        """log Σ exp of all scores of each state, [R] in single precision."""
+        return torch.logsumexp(self.logits(hidden).float(), dim=-1)
+
     @abstractmethod
     def forward(
         self, queries: Sequence[str], targets: torch.Tensor, tokens: torch.Tensor | None = None

@@ -21,6 +21,7 @@ from tsgen.artifact import write_beside
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.errors import ConfigError
 from tsgen.model.backbone import Backbone
+from tsgen.model.output_sum import OutputSum
 from tsgen.model.tree_cache import Rows, TreeCache
 from tsgen.model.vocabulary import FreeTable, WordTable, own_table, shared, word_pieces
 
@@ -307,6 +308,7 @@ class Symbols(nn.Module):
             self.inputs = own_table(parts.embeddings, pieces)
             self.outputs = own_table(parts.output, pieces)
         self._selected: tuple[Tensor, Vectors] | None = None
+        self._sum: OutputSum | None = None
 
     @property
     def size(self) -> int:
@@ -329,6 +331,14 @@ class Symbols(nn.Module):
             selected = self._selected = symbols, self._vectors(symbols)
         return functional.linear(hidden, *selected[1])
 
+    @torch.no_grad()
+    def log_normaliser(self, hidden: Tensor) -> Tensor:
+        """log Σ exp of the scores [R, size] of each state, [R]."""
+        vectors, known = self._vectors(None), self._sum
+        if known is None or not known.is_of(*vectors):
+            known = self._sum = OutputSum(*vectors)
+        return known(hidden)
+
     def with_symbols(self, kept: Int32, new: Ragged) -> Self:
         """Other terms as the symbols of both tables; see `WordTable.with_symbols`."""
         other = shared(self)
@@ -336,12 +346,12 @@ class Symbols(nn.Module):
         assert isinstance(self.outputs, WordTable)
         other.inputs = self.inputs.with_symbols(kept, new)
         other.outputs = self.outputs.with_symbols(kept, new)
-        other._selected = None
+        other._selected = other._sum = None
         return other
 
     def train(self, mode: bool = True) -> "Symbols":
         """Switch modes; forgets vectors gathered for an earlier search."""
-        self._selected = None
+        self._selected = self._sum = None
         return super().train(mode)
 
     def _vectors(self, symbols: Tensor | None) -> Vectors:
@@ -400,6 +410,10 @@ class HFBackbone(Backbone):
     def logits(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
         """Scores [R, V] over all output symbols, or [R, len(tokens)] over some of them."""
         return self.symbols.write(hidden, tokens)
+
+    def log_normaliser(self, hidden: Tensor) -> Tensor:
+        """log Σ exp of all scores of each state, [R]."""
+        return self.symbols.log_normaliser(hidden)
 
     def with_symbols(self, kept: Int32, new: Ragged) -> Self:
         """The same model, its weights shared, with other terms as its symbols (`word` spelling):

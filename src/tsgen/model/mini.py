@@ -20,6 +20,7 @@ from tsgen.artifact import write_beside
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.errors import ArtifactError, ConfigError
 from tsgen.model.backbone import BACKBONES, Architecture, Backbone, OutputSymbols
+from tsgen.model.output_sum import OutputSum
 from tsgen.model.tree_cache import Rows, TreeCache
 from tsgen.model.vocabulary import WordTable, shared, table_of, word_pieces
 from tsgen.settings import MINI_FLAT, MiniConfig, ModelConfig
@@ -315,6 +316,7 @@ class Mini(Backbone):
         self.copy = Copy(width) if config.copying else None
         self.adaptive = Adaptive(width, config.adaptive) if config.adaptive else None
         self._selected: tuple[Tensor, Tensor] | None = None
+        self._sum: OutputSum | None = None
 
     @classmethod
     def create(cls, config: MiniConfig | None = None, terms: Sequence[str] | None = None) -> Self:
@@ -377,6 +379,14 @@ class Mini(Backbone):
             selected = self._selected = tokens, self.table(tokens)
         return functional.linear(hidden, selected[1])
 
+    @torch.no_grad()
+    def log_normaliser(self, hidden: Tensor) -> Tensor:
+        """log Σ exp of all scores of each state, [R]."""
+        table, known = self.table(), self._sum
+        if known is None or not known.is_of(table):
+            known = self._sum = OutputSum(table)
+        return known(hidden)
+
     def forward(
         self, queries: Sequence[str], targets: Tensor, tokens: Tensor | None = None
     ) -> Tensor:
@@ -401,7 +411,7 @@ class Mini(Backbone):
 
     def train(self, mode: bool = True) -> Self:
         """Switch modes; forgets vectors gathered for an earlier search."""
-        self._selected = None
+        self._selected = self._sum = None
         return super().train(mode)
 
     def with_symbols(self, kept: Int32, new: Ragged) -> Self:
@@ -409,7 +419,7 @@ class Mini(Backbone):
         symbol i is this one's symbol kept[i] or, where that is −1, the next of `new` by pieces."""
         other = shared(self)
         other.table = cast(WordTable, self.table).with_symbols(kept, new)
-        other._selected = None
+        other._selected = other._sum = None
         return other
 
     def save(self, folder: Path) -> None:
