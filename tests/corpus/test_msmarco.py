@@ -103,3 +103,75 @@ def test_a_list_of_ids_that_is_not_text(tmp_path: Path) -> None:
 def test_a_document_without_an_id(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"collection\.tsv:1: found nothing in the first column"):
         list(load(write(tmp_path, collection_tsv=" \tone\n")).documents())
+
+
+DOCS = "D17\thttp://a\tA\taa\nD2\thttp://b\tB\tbb\nD3\thttp://c\tC\tcc\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("msmarco-docids.rand.300k.txt", "D17\nD3\n"),
+        ("docids.txt", "[d17]\n[d3]\n"),
+        ("docids.txt", "[d17]\t149,12,5781,1\n[d3]\t8,314,200,1\n"),
+        ("docids.txt", "D17\tsomething\nD3\t\n"),
+    ],
+)
+def test_lists_of_ids_as_ultron_releases_them(tmp_path: Path, name: str, lines: str) -> None:
+    folder = write(
+        tmp_path,
+        msmarco__docs_tsv=DOCS,
+        msmarco__doctrain__queries_tsv="1\tone\n2\ttwo\n",
+        msmarco__doctrain__qrels_tsv="1 0 D17 1\n2 0 D2 1\n",
+    )
+    (folder / name).write_text(lines)
+    data = load(folder)
+    assert [document.id for document in data.documents()] == ["D17", "D3"]
+    assert data.judgments("train") == {"1": {"D17": 1}}
+
+
+def test_two_lists_are_one_too_many(tmp_path: Path) -> None:
+    folder = write(tmp_path, msmarco__docs_tsv=DOCS)
+    for size in ("100k", "300k"):
+        (folder / f"msmarco-docids.rand.{size}.txt").write_text("D17\n")
+    with pytest.raises(DataError, match=r"rand.100k.txt, .*rand.300k.txt; expected one such file"):
+        load(folder)
+    (folder / "docids.txt").write_text("D3\n")
+    assert [document.id for document in load(folder).documents()] == ["D3"]
+
+
+def test_a_list_without_ids_or_of_other_documents(tmp_path: Path) -> None:
+    folder = write(tmp_path, msmarco__docs_tsv=DOCS, docids_txt="\n")
+    with pytest.raises(DataError, match=r"docids\.txt: no document ids in it"):
+        load(folder)
+    (folder / "docids.txt").write_text("X1\n")
+    with pytest.raises(DataError, match=r"restricted to the 1 ids of .*docids\.txt: no documents"):
+        list(load(folder).documents())
+
+
+def test_synthetic_queries_as_ultron_releases_them(tmp_path: Path) -> None:
+    folder = write(tmp_path, msmarco__docs_tsv=DOCS, docids_txt="D17\nD3\n")
+    path = folder / "msmarco_fake_query_10.txt"
+    path.write_text("[d17]\twhat is a\n[d2]\twhat is b\n[d17]\twho is a\n[d3]\tc?\n")
+    data = load(folder)
+    assert data.splits == ["synthetic"]
+    queries = data.queries()
+    pairs = [(queries[q].text, *grades) for q, grades in data.judgments("synthetic").items()]
+    assert pairs == [("what is a", "D17"), ("who is a", "D17"), ("c?", "D3")]
+    path.write_text("[d17] without a tab\n")
+    with pytest.raises(DataError, match=r"fake_query_10\.txt:1: .* expected \[d17\], a tab"):
+        load(folder).queries()
+
+
+def test_synthetic_queries_as_the_tsgen_authors_release_them(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path,
+        collection_tsv="0\ttea\tTea is a drink.\tIt is hot.\n",
+        queries_train_tsv="0\twhat is tea\n",
+        queries_doct5_tsv="0\tis tea hot\n1\ttea drink\n",
+        qrels_train_tsv="0\t0\t0\t1\n",
+        qrels_doct5_tsv="0\t0\t0\t1\n1\t0\t0\t1\n",
+    )
+    data = load(folder)
+    assert data.splits == ["train", "synthetic"]
+    assert sorted(data.judgments("synthetic")) == ["synthetic:0", "synthetic:1"]

@@ -58,7 +58,7 @@ def test_the_formula_is_what_torch_counts() -> None:
         vocab_size=500,
         dropout_rate=0.0,
         decoder_start_token_id=0,
-        pad_token_id=0,  # fmt: skip
+        pad_token_id=0,
     )
     model, pairs, tokens = T5ForConditionalGeneration(config), 5, 26
     ids = torch.randint(3, 500, (pairs, QUERY_TOKENS))

@@ -3,10 +3,16 @@
 `collection.tsv` (or `docs.tsv`, `msmarco-docs.tsv`), `queries.<split>.tsv`, `qrels.<split>.tsv`;
 the document track's names (`msmarco-doctrain-queries.tsv`) are known too. Where the folder has a
 file `docids.txt`, one id a line, only these documents and their judgments belong to it: MS300K.
+
+Ultron's release of MS300K has such lists (`msmarco-docids.rand.300k.txt`), files of identifiers
+whose lines begin with an id in brackets (`[d1885729]`, a tab, codes), which will do as a list as
+well, and synthetic queries for the documents (`msmarco_fake_query_10.txt`: an id in brackets, a
+tab, a query). These, and the queries `doct5` of the TSGen authors' release, are the split
+`synthetic`.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +28,7 @@ from tsgen.corpus.sources import (
     file_source,
     find_file,
     first_line,
+    numbered_lines,
     stem_and_format,
 )
 from tsgen.corpus.table_files import Columns, document_table, id_and_text
@@ -31,7 +38,11 @@ from tsgen.records import Document, Judgment, Query
 
 T = TypeVar("T")
 LOOKS_LIKE = "collection.tsv or docs.tsv, queries.train.tsv and qrels.train.tsv (MS MARCO)"
-IDS = "docids.txt"
+IDS, ULTRON_IDS = "docids.txt", re.compile(r"msmarco-docids\..+\.txt")
+_BRACKETED = re.compile(r"\[(d\d+)\]", re.I)
+_WRITTEN = re.compile(r"\w+_fake_query(?:_\d+)?\.txt")
+SYNTHETIC = "synthetic"
+_OTHER_NAMES = {"doct5": SYNTHETIC}  # of splits, in the TSGen authors' release
 _COLLECTIONS = ("collection.tsv", "docs.tsv", "msmarco-docs.tsv")
 _QUERIES = re.compile(r"queries\.(?P<split>.+)|msmarco-doc(?P<track>\w+)-queries")
 _QRELS = re.compile(r"qrels\.(?P<split>.+)|msmarco-doc(?P<track>\w+)-qrels")
@@ -49,8 +60,75 @@ def msmarco_folder(folder: Path, columns: Columns | None) -> Layout | None:
         [file_source(path, _queries_of(split, own)) for split, path in queries.items()],
         {split: file_source(path, _judgments_of(split, own)) for split, path in qrels.items()},
     )
-    ids_file = find_file(folder, IDS)
-    return _restricted(layout, ids_file) if ids_file else layout
+    ids_file, written = _ids_file(folder), _match(folder, _WRITTEN)
+    ids = None if ids_file is None else listed_ids(ids_file)
+    if ids is not None and ids_file is not None:
+        layout = _restricted(layout, ids, ids_file)
+    return layout if written is None else _with_written(layout, written, ids)
+
+
+def listed_ids(path: Path) -> set[str]:
+    """The document ids in a file, one a line; what follows a tab is not looked at, and `[d17]`
+    means D17."""
+
+    def listed(line: bytes) -> str:
+        name = decode(line).split("\t")[0].strip()
+        bracketed = _BRACKETED.fullmatch(name)
+        return bracketed[1].upper() if bracketed else name
+
+    ids = {name for _, name in file_source(path, listed).rows(Problems(skip_bad=False))}
+    if not ids:
+        raise DataError(f"{path}: no document ids in it; expected one a line, such as D1885729.")
+    return ids
+
+
+def _ids_file(folder: Path) -> Path | None:
+    """The list of the documents that belong to the set, if the folder has one."""
+    return find_file(folder, IDS) or _match(folder, ULTRON_IDS)
+
+
+def _match(folder: Path, pattern: re.Pattern[str]) -> Path | None:
+    """The one file whose name matches; several are an error."""
+    found = [path for path in sorted(folder.iterdir()) if pattern.fullmatch(path.name)]
+    if len(found) > 1:
+        raise DataError(
+            f"{folder}: found {', '.join(path.name for path in found)}; expected one such file. "
+            f"Keep the one that is meant, or for a list of documents name it {IDS}."
+        )
+    return found[0] if found else None
+
+
+def _with_written(layout: Layout, path: Path, ids: Set[str] | None) -> Layout:
+    """Add the queries of a file with an id in brackets, a tab and a query a line, as the split
+    `synthetic`; with `ids` those for other documents are left out."""
+
+    def numbered(path: Path) -> Iterator[tuple[int, tuple[int, bytes]]]:
+        return ((number, (number, line)) for number, line in numbered_lines(path))
+
+    def pair(raw: tuple[int, bytes]) -> tuple[str, str, str] | None:
+        number, line = raw
+        name, tab, text = decode(line).partition("\t")
+        bracketed = _BRACKETED.fullmatch(name.strip())
+        if not (bracketed and tab and text.strip()):
+            found = f"found {decode(line)[:60]!r}"
+            raise BadRecord("wrong columns", f"{found}; expected [d17], a tab, and a query")
+        document = bracketed[1].upper()
+        known = ids is None or document in ids
+        return (f"{SYNTHETIC}:{number}", document, text.strip()) if known else None
+
+    def query(raw: tuple[int, bytes]) -> Query | None:
+        found = pair(raw)
+        return Query(found[0], found[2]) if found else None
+
+    def judged(raw: tuple[int, bytes]) -> Judgment | None:
+        found = pair(raw)
+        return Judgment(found[0], found[1]) if found else None
+
+    return Layout(
+        layout.documents,
+        [*layout.queries, file_source(path, query, raw=numbered)],
+        {**layout.judgments, SYNTHETIC: file_source(path, judged, raw=numbered)},
+    )
 
 
 def collection_file(path: Path) -> Source[Document]:
@@ -81,14 +159,13 @@ def _document(width: int, line: bytes) -> Document:
     raise AssertionError(width)
 
 
-def _restricted(layout: Layout, ids_file: Path) -> Layout:
+def _restricted(layout: Layout, ids: Set[str], ids_file: Path) -> Layout:
     """Keep only the documents whose ids the file lists, and only judgments of these."""
-    lines = file_source(ids_file, lambda line: decode(line).strip())
-    ids = {name for _, name in lines.rows(Problems(skip_bad=False))}
     documents, qrels = layout.documents, layout.judgments
     return Layout(
         replace(
             _only(documents, lambda document: document.id in ids),
+            name=f"{documents.name}, restricted to the {len(ids):,} ids of {ids_file}",
             digest=lambda: hash_strings(documents.digest(), hash_file(ids_file)),
         ),
         layout.queries,
@@ -141,4 +218,5 @@ def _splits(folder: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, Path]
         stem, form = stem_and_format(path)
         found = pattern.fullmatch(stem)
         if found and form == "tsv" and path.is_file():
-            yield found["split"] or found["track"], path
+            split = found["split"] or found["track"]
+            yield _OTHER_NAMES.get(split, split), path

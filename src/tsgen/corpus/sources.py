@@ -286,6 +286,41 @@ class Layout:
     judgments: Mapping[str, Source[Judgment]] = field(default_factory=dict)
 
 
+class DocumentIds:
+    """A set of document ids that takes no memory as long as each id is the document's position.
+
+    That is how MS MARCO numbers its 8.8 million passages; as strings they would take a gigabyte.
+    """
+
+    def __init__(self) -> None:
+        self._dense = 0  # ids "0" to this number, less one
+        self._others: set[str] | None = None  # all ids, once one is not its position
+
+    def add(self, name: str) -> bool:
+        """Add an id; False if it was there."""
+        if self._others is None:
+            if name == str(self._dense):
+                self._dense += 1
+                return True
+            if name in self:
+                return False
+            self._others = set(map(str, range(self._dense)))
+        if name in self._others:
+            return False
+        self._others.add(name)
+        return True
+
+    def __contains__(self, name: object) -> bool:
+        if self._others is not None:
+            return name in self._others
+        if not (isinstance(name, str) and name.isascii() and name.isdigit()):
+            return False
+        return str(int(name)) == name and int(name) < self._dense
+
+    def __len__(self) -> int:
+        return self._dense if self._others is None else len(self._others)
+
+
 class SourcedDataSet:
     """A `DataSet` over sources that checks every record it hands out."""
 
@@ -293,7 +328,7 @@ class SourcedDataSet:
         self.name = name
         self.problems = Problems(skip_bad=skip_bad)
         self._layout = layout
-        self._document_ids: set[str] | None = None
+        self._document_ids: DocumentIds | None = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -314,7 +349,7 @@ class SourcedDataSet:
     def documents(self) -> Iterator[Document]:
         """All documents, in file order; a document has an id of its own, and a title or a text."""
         source = self._layout.documents
-        ids: set[str] = set()
+        ids = DocumentIds()
         for line, document in source.rows(self.problems):
             if document.id in ids:
                 self._report("duplicate id", source, line, _twice("document", document.id))
@@ -323,7 +358,7 @@ class SourcedDataSet:
             else:
                 ids.add(document.id)
                 yield document
-        if not ids:
+        if not len(ids):
             raise DataError(f"{source.name}: no documents in it; expected at least one.")
         self._document_ids = ids
 
@@ -388,7 +423,7 @@ class SourcedDataSet:
         self._report(kind, source, line, f"{what} {name!r} is not in {files}")
         return False
 
-    def document_ids(self) -> set[str]:
+    def document_ids(self) -> DocumentIds:
         """The ids of all documents; kept after the first complete pass."""
         if self._document_ids is None:
             for _ in self.documents():
