@@ -24,4 +24,13 @@ def test_writes_judgments_that_qrels_takes(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["data", str(folder), "--qrels", str(out), "--json", "-"])
     test = json.loads(result.stdout)["splits"]["test"]
     assert (test["seen"], test["unseen"]) == (5, 5)
-    assert sorted(path.name for path in out.iterdir()) == ["manifest.json", "test.tsv", "train.tsv"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "manifest.json",
+        "seen.ids",
+        "test.tsv",
+        "train.tsv",
+        "unseen.ids",
+    ]
+    listed = [(out / f"{name}.ids").read_text().split() for name in ("seen", "unseen")]
+    assert sorted(listed[0] + listed[1]) == [f"corpus{i}" for i in numbers]
+    assert [len(ids) for ids in listed] == [5, 5]

@@ -6,8 +6,8 @@ systems' files. Identifiers that several documents share are numbered: `unique_c
 `unique_texts` for titles, URLs and queries.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from math import ceil, sqrt
 from pathlib import Path
@@ -98,6 +98,52 @@ def _split(
     if len(np.unique(label)) == 1:
         label = np.arange(len(members)) % clusters
     return [members[label == one] for one in np.unique(label)]
+
+
+TOGETHER = 1024  # documents whose neighbours are searched at once
+
+
+def placed_ids(
+    known: SequenceIds,
+    trained: DataSet,
+    data: DataSet,
+    cache: Path,
+    symbols: Callable[[int], Sequence[int]],
+) -> SequenceIds:
+    """Identifiers in a tree of clusters that was made for other documents.
+
+    A document that has an identifier keeps it. Another one goes into the leaf of the document
+    that is nearest to it by the cosine, and gets the first symbol there that is free; where none
+    is, it shares the identifier of its neighbour.
+
+    Args:
+        known: The identifiers of the tree.
+        trained: The documents that these are of.
+        data: The documents that want identifiers.
+        cache: Where vectors are kept.
+        symbols: The symbols that may end an identifier, given one that does.
+    """
+    old, new = minilm_vectors(trained, cache), minilm_vectors(data, cache)
+    ids = [document.id for document in watched_documents(data)]
+    numbers = known.document_numbers()
+    fresh = [place for place, name in enumerate(ids) if name not in numbers]
+    nearest: dict[int, int] = {}
+    for start in range(0, len(fresh), TOGETHER):
+        places = fresh[start : start + TOGETHER]
+        found = (new[places] @ old.T).argmax(axis=1).tolist()
+        nearest |= dict(zip(places, found, strict=True))
+    rows = {p: known.sequence(numbers[n]).tolist() for p, n in enumerate(ids) if n in numbers}
+    taken: dict[tuple[int, ...], set[int]] = defaultdict(set)
+    for row in rows.values():
+        taken[tuple(row[:-1])].add(row[-1])
+    for place in fresh:
+        *path, last = known.sequence(nearest[place]).tolist()
+        used = taken[tuple(path)]
+        symbol = next((one for one in symbols(last) if one not in used), last)
+        used.add(symbol)
+        rows[place] = [*path, symbol]
+    every = [rows[place] for place in range(len(ids))]
+    return SequenceIds.of(ids, every, end=known.end, symbols=known.symbols)
 
 
 def unique_codes(rows: Codes) -> Codes:

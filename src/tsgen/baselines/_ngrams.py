@@ -43,7 +43,9 @@ from tsgen.model.generator import load_backbone
 from tsgen.reciprocal_rank import DEPTH, mean_reciprocal_rank
 from tsgen.records import Hit, Reason
 from tsgen.retrieve.sequence_systems import SequenceConfig, SequenceFit
+from tsgen.retrieve.systems import Fitted
 from tsgen.settings import DecodeConfig
+from tsgen.synthetic.writing import QUERIES, make_queries
 from tsgen.train.examples import numbered_examples, padded, read_pairs
 from tsgen.train.iterate import MODEL
 from tsgen.train.loop import Batches, minimise
@@ -511,24 +513,47 @@ def fit_ngrams(
         )
     since = time.monotonic()  # queries are shared between systems and do not count
     tokenizer = tokenizer_of(config.model)
+    numbers, views = views_of(data, tokenizer, written if with_queries else None)
+    backbone = new_backbone(config.model, seed)
+    retriever = NgramRetriever.of(backbone, Strings.pack(numbers), views, config)
+    _train(retriever, data, numbers, views, written, seed, folder, since)
+    retriever.save(folder)
+    remove_checkpoint(folder)
+
+
+def views_of(
+    data: DataSet, tokenizer: Any, written: Path | None
+) -> tuple[dict[str, int], list[View]]:
+    """The number of each document, and the views of all: titles, texts, and the queries in a file
+    if there is one."""
     documents = [(each.id, each.title, each.text) for each in watched_documents(data)]
     numbers = {id: number for number, (id, _, _) in enumerate(documents)}
     texts = {
         TITLE: [(number, title) for number, (_, title, _) in enumerate(documents)],
         BODY: [(number, text) for number, (_, _, text) in enumerate(documents)],
     }
-    if with_queries and written is not None:
+    if written is not None:
         pairs = sorted(read_pairs(written, numbers), key=lambda pair: pair.document)
         texts[QUERY] = [(pair.document, pair.query) for pair in pairs]
     views = [
         view_of(name, rows, lambda some: tokenized(tokenizer, some), whole=name != BODY)
         for name, rows in texts.items()
     ]
-    backbone = new_backbone(config.model, seed)
-    retriever = NgramRetriever.of(backbone, Strings.pack(numbers), views, config)
-    _train(retriever, data, numbers, views, written, seed, folder, since)
-    retriever.save(folder)
-    remove_checkpoint(folder)
+    return numbers, views
+
+
+def reindex_ngrams(fitted: Fitted, data: DataSet, with_queries: bool) -> NgramRetriever:
+    """The fitted model over the n-grams of other documents; where queries are a view, they are
+    written for these by a writer that does not learn from their judgments."""
+    config: NgramConfig = fitted.config
+    written = None
+    if with_queries and config.queries is not None:
+        options = {k: v for k, v in config.queries.options.items() if k != "tune"}
+        own = config.queries.model_copy(update={"options": options})
+        written = make_queries(data, own, fitted.seed, fitted.cache) / QUERIES
+    backbone = load_backbone(fitted.folder / MODEL, config.model)
+    numbers, views = views_of(data, backbone.tokenizer, written)
+    return NgramRetriever.of(backbone, Strings.pack(numbers), views, config)
 
 
 def tokenized(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:

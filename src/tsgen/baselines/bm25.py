@@ -24,7 +24,7 @@ from tsgen.progress import show
 from tsgen.queries.lexical import LexicalConfig, LexicalIndex
 from tsgen.reciprocal_rank import DEPTH, mean_reciprocal_rank
 from tsgen.records import Hit
-from tsgen.retrieve.systems import SYSTEMS, System
+from tsgen.retrieve.systems import SYSTEMS, Fitted, System
 from tsgen.settings import TermsConfig
 
 IDS = "ids.json"
@@ -115,7 +115,12 @@ def _fit(data: DataSet, config: BM25Config, _seed: int, folder: Path) -> None:
     BM25.fit(data, config).save(folder)
 
 
-SYSTEMS.register(System("bm25", BM25Config, _fit, BM25.load, trains=True))
+def _reindex(fitted: Fitted, data: DataSet, _scratch: Path) -> BM25:
+    """An index of other documents; nothing of BM25 is learned but its two numbers."""
+    return BM25.fit(data, fitted.config.model_copy(update={"tune": False}))
+
+
+SYSTEMS.register(System("bm25", BM25Config, _fit, BM25.load, trains=True, reindex=_reindex))
 
 
 class BM25TermsConfig(StageConfig):

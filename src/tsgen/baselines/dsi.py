@@ -15,15 +15,25 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from tsgen.baselines._identifiers import hierarchical_codes, leaf_size, minilm_vectors
+from tsgen.baselines._identifiers import (
+    hierarchical_codes,
+    leaf_size,
+    minilm_vectors,
+    placed_ids,
+)
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
+from tsgen.errors import ConfigError
 from tsgen.retrieve.sequence_systems import (
     SequenceConfig,
     SequenceFit,
+    SequenceRetriever,
+    fitted_ids,
     register_sequences,
     text_ids,
+    with_ids,
 )
+from tsgen.retrieve.systems import Fitted
 
 
 class DSIConfig(SequenceConfig):
@@ -61,4 +71,20 @@ def _fit(data: DataSet, config: DSIConfig, seed: int, folder: Path) -> None:
     SequenceFit(data, config, seed, folder).run(scheme)
 
 
-register_sequences("dsi", DSIConfig, _fit)
+def _reindex(fitted: Fitted, data: DataSet, _scratch: Path) -> SequenceRetriever:
+    """The same model over other documents, each in the cluster of the nearest one it knows."""
+    if fitted.config.ids != "hierarchical":
+        raise ConfigError(
+            f"dsi.ids = {fitted.config.ids!r}: such identifiers say nothing of a document; "
+            "expected 'hierarchical' for documents that come later"
+        )
+    known = fitted_ids(fitted)
+    symbols = range(len(known.symbols or ()))
+
+    def any_symbol(_last: int) -> range:
+        return symbols
+
+    return with_ids(fitted, placed_ids(known, fitted.data, data, fitted.cache, any_symbol))
+
+
+register_sequences("dsi", DSIConfig, _fit, reindex=_reindex)

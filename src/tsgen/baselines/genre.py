@@ -18,6 +18,7 @@ from pydantic import Field
 
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
+from tsgen.model.backbone import tokenizer_of
 from tsgen.queries.lexical import LexicalIndex
 from tsgen.records import Document, Hit
 from tsgen.retrieve.sequence_systems import (
@@ -26,7 +27,9 @@ from tsgen.retrieve.sequence_systems import (
     SequenceRetriever,
     register_sequences,
     text_ids,
+    with_ids,
 )
+from tsgen.retrieve.systems import Fitted
 
 INDEX = "bm25"
 
@@ -103,4 +106,11 @@ def _fit(data: DataSet, config: GENREConfig, seed: int, folder: Path) -> None:
     _save_index(LexicalIndex.build(contents()), folder)
 
 
-register_sequences("genre", GENREConfig, _fit, GENRE.load)
+def _reindex(fitted: Fitted, data: DataSet, _scratch: Path) -> GENRE:
+    """The same model over the titles of other documents."""
+    ids = title_ids(data, fitted.config, tokenizer_of(fitted.config.model))
+    index = LexicalIndex.build(document.contents for document in watched_documents(data))
+    return GENRE(with_ids(fitted, ids), index)
+
+
+register_sequences("genre", GENREConfig, _fit, GENRE.load, _reindex)

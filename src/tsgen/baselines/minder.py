@@ -11,9 +11,10 @@ from any text of a document, and titles and queries count up to 10 tokens.
 
 from pathlib import Path
 
-from tsgen.baselines._ngrams import NgramConfig, NgramRetriever, fit_ngrams
+from tsgen.baselines._ngrams import NgramConfig, NgramRetriever, fit_ngrams, reindex_ngrams
 from tsgen.corpus.dataset import DataSet
 from tsgen.retrieve.sequence_systems import register_sequences
+from tsgen.retrieve.systems import Fitted
 
 
 class MINDERConfig(NgramConfig):
@@ -24,4 +25,8 @@ def _fit(data: DataSet, config: MINDERConfig, seed: int, folder: Path) -> None:
     fit_ngrams(data, config, seed, folder, with_queries=True)
 
 
-register_sequences("minder", MINDERConfig, _fit, NgramRetriever.load)
+def _reindex(fitted: Fitted, data: DataSet, _scratch: Path) -> NgramRetriever:
+    return reindex_ngrams(fitted, data, with_queries=True)
+
+
+register_sequences("minder", MINDERConfig, _fit, NgramRetriever.load, _reindex)

@@ -15,10 +15,24 @@ from typing import Any
 
 from pydantic import Field
 
-from tsgen.baselines._identifiers import code_ids, hierarchical_codes, leaf_size, minilm_vectors
+from tsgen.baselines._identifiers import (
+    code_ids,
+    hierarchical_codes,
+    leaf_size,
+    minilm_vectors,
+    placed_ids,
+)
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
-from tsgen.retrieve.sequence_systems import SequenceConfig, SequenceFit, register_sequences
+from tsgen.retrieve.sequence_systems import (
+    SequenceConfig,
+    SequenceFit,
+    SequenceRetriever,
+    fitted_ids,
+    register_sequences,
+    with_ids,
+)
+from tsgen.retrieve.systems import Fitted
 
 
 class NCIConfig(SequenceConfig):
@@ -52,4 +66,15 @@ def _fit(data: DataSet, config: NCIConfig, seed: int, folder: Path) -> None:
     SequenceFit(data, adapting, seed, folder).run(scheme)
 
 
-register_sequences("nci", NCIConfig, _fit)
+def _reindex(fitted: Fitted, data: DataSet, _scratch: Path) -> SequenceRetriever:
+    """The same model over other documents, each in the cluster of the nearest one it knows."""
+    known = fitted_ids(fitted)
+    levels = [name.split(":")[0] for name in known.symbols or ()]
+
+    def of_level(last: int) -> list[int]:
+        return [symbol for symbol, level in enumerate(levels) if level == levels[last]]
+
+    return with_ids(fitted, placed_ids(known, fitted.data, data, fitted.cache, of_level))
+
+
+register_sequences("nci", NCIConfig, _fit, reindex=_reindex)

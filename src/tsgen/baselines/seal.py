@@ -17,9 +17,10 @@ of BART. As in the authors' code, n-grams in over 1,500 places count nothing.
 
 from pathlib import Path
 
-from tsgen.baselines._ngrams import NgramConfig, NgramRetriever, fit_ngrams
+from tsgen.baselines._ngrams import NgramConfig, NgramRetriever, fit_ngrams, reindex_ngrams
 from tsgen.corpus.dataset import DataSet
 from tsgen.retrieve.sequence_systems import register_sequences
+from tsgen.retrieve.systems import Fitted
 
 
 class SEALConfig(NgramConfig):
@@ -30,4 +31,8 @@ def _fit(data: DataSet, config: SEALConfig, seed: int, folder: Path) -> None:
     fit_ngrams(data, config, seed, folder, with_queries=False)
 
 
-register_sequences("seal", SEALConfig, _fit, NgramRetriever.load)
+def _reindex(fitted: Fitted, data: DataSet, _scratch: Path) -> NgramRetriever:
+    return reindex_ngrams(fitted, data, with_queries=False)
+
+
+register_sequences("seal", SEALConfig, _fit, NgramRetriever.load, _reindex)

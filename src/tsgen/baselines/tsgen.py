@@ -8,17 +8,19 @@ that learns the documents alone, and `tsgen-fit` goes on from there with the tra
 `tsgen-mini` has the generator that was pre-trained on other documents.
 """
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
+from tsgen.artifact import LOGS, MANIFEST
 from tsgen.config import StageConfig, preset
-from tsgen.corpus.dataset import DataSet
+from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.model.shipped import tsgen_mini, weights_hash
 from tsgen.retrieve.build import engine_config, index_config, make_engine, make_index
 from tsgen.retrieve.engine import KIND, Engine
-from tsgen.retrieve.systems import SYSTEMS, System
+from tsgen.retrieve.systems import SYSTEMS, Fitted, System
 from tsgen.settings import EngineConfig, weigher_hash
 
 
@@ -26,8 +28,30 @@ def _fit(data: DataSet, config: EngineConfig, seed: int, folder: Path) -> None:
     make_engine(data, config, seed, folder, folder.parent)
 
 
+def reindexed(fitted: Fitted, data: DataSet, scratch: Path) -> Engine:
+    """The engine over other documents: those that it does not have are added, all others that it
+    has are removed, and nothing is trained."""
+    copy = scratch / "engine"
+    shutil.copytree(fitted.folder, copy, ignore=shutil.ignore_patterns(MANIFEST, LOGS))
+    engine, wanted = Engine.load(copy), {one.id for one in watched_documents(data)}
+    there = list(engine.snapshot.generator.sets.documents)
+    if gone := [name for name in there if name not in wanted]:
+        engine.remove(gone)
+    known = set(there)
+    engine.add(one for one in data.documents() if one.id not in known)
+    return engine
+
+
 SYSTEMS.register(
-    System(KIND, EngineConfig, _fit, Engine.load, trains=True, from_tables=engine_config)
+    System(
+        KIND,
+        EngineConfig,
+        _fit,
+        Engine.load,
+        trains=True,
+        from_tables=engine_config,
+        reindex=reindexed,
+    )
 )
 
 

@@ -33,14 +33,19 @@ from tsgen.baselines._identifiers import (
 )
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.docids.sequence_ids import SequenceIds
+from tsgen.errors import ConfigError
+from tsgen.model.backbone import tokenizer_of
 from tsgen.queries.pairs import Pair
 from tsgen.records import Document
 from tsgen.retrieve.sequence_systems import (
     SequenceConfig,
     SequenceFit,
+    SequenceRetriever,
     register_sequences,
     text_ids,
+    with_ids,
 )
+from tsgen.retrieve.systems import Fitted
 from tsgen.train.examples import own_pairs, read_pairs
 from tsgen.training_loop import remove_checkpoint
 
@@ -138,4 +143,16 @@ def _fit(data: DataSet, config: UltronConfig, seed: int, folder: Path) -> None:
         remove_checkpoint(part)
 
 
-register_sequences("ultron", UltronConfig, _fit)
+def _reindex(fitted: Fitted, data: DataSet, _scratch: Path) -> SequenceRetriever:
+    """The same model over the URLs of other documents."""
+    if fitted.config.ids != "url":
+        raise ConfigError(
+            f"ultron.ids = {fitted.config.ids!r}: its codes are those of the documents it was "
+            "trained on; expected 'url' for documents that come later"
+        )
+    tokenizer = tokenizer_of(fitted.config.model)
+    ids = ultron_ids(data, fitted.config, fitted.seed, fitted.cache, tokenizer)
+    return with_ids(fitted, ids)
+
+
+register_sequences("ultron", UltronConfig, _fit, reindex=_reindex)

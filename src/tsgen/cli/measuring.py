@@ -165,6 +165,10 @@ def reproduce(
         str | None,
         typer.Option("--as", metavar="NAME", help="The paper's name of DATA, e.g. NQ320K."),
     ] = None,
+    shards: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Of seen.ids and unseen.ids, for Tables 2 and 3."),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -210,11 +214,17 @@ def reproduce(
             "no --data; expected a data folder or file, irds:NAME, hf:NAME or stdlib:"
         )
     with progress():
-        done = run(experiment, source, limit=limit, measures=names_in(measures), **given)
+        given |= {"limit": limit, "measures": names_in(measures), "shards": shards}
+        done = run(experiment, source, **given)
     write_json(json, done.figures)
     told: dict[str, object] = {"form": form, "split": split, "limit": limit, "minutes": minutes}
     told |= {"seeds": seeds, "rows": rows, "as": known_as}
-    told |= {"qrels": Path(qrels).name, "measures": measures, "set": settings or []}
+    told |= {
+        "shards": shards and shards.name,
+        "qrels": Path(qrels).name,
+        "measures": measures,
+        "set": settings or [],
+    }
     publish_experiment(out, name, source.name, done, told)
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 from tsgen.artifact import stage
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, judgments_fingerprint, watched_documents
+from tsgen.corpus.shards import SEEN, UNSEEN, write_ids
 from tsgen.errors import DataError
 from tsgen.records import Judgments
 
@@ -76,7 +77,8 @@ class SplitReport:
 def split_documents(
     data: DataSet, folder: Path, *, fraction: float = 0.5, seed: int = 0
 ) -> SplitReport:
-    """Write the judgments of the paper's generalisation experiment to a folder (as BEIR's qrels).
+    """Write the judgments of the paper's generalisation experiment to a folder (as BEIR's qrels),
+    and the lists of its shards' documents.
 
     The corpus is divided at random: a `fraction` of the documents is Seen, the rest is Unseen.
     Training and validation queries stay only if all their relevant documents are Seen, so that
@@ -90,10 +92,16 @@ def split_documents(
     before = {split: data.judgments(split) for split in data.splits}
     learned = set(LEARNED_FROM) - {tested}
     after = {s: _of_seen(j, kept) if s in learned else j for s, j in before.items()}
+
+    def write(partial: Path) -> None:
+        _write(after, partial)
+        write_ids(partial, SEEN, kept)
+        write_ids(partial, UNSEEN, set(ids) - kept)
+
     hashes = {split: judgments_fingerprint(data, split) for split in before}
     stage(
         folder,
-        lambda partial: _write(after, partial),
+        write,
         kind="split",
         config=config,
         inputs={"documents": data.fingerprint, **hashes},

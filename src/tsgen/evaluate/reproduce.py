@@ -9,6 +9,7 @@ own; figures are means, and the tests are on each query's mean over the seeds.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tsgen.baselines.hybrid import HybridConfig
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
 from tsgen.corpus.in_memory import Documents, data_set_of
+from tsgen.corpus.shards import SEEN, Shard, sharded
 from tsgen.errors import ConfigError, DataError
 from tsgen.evaluate.compare import (
     SystemComparison,
@@ -27,11 +29,17 @@ from tsgen.evaluate.compare import (
 )
 from tsgen.evaluate.efficiency import BEAMS, efficiency_table, measure_each
 from tsgen.evaluate.experiment import Experiment, Rows, known_measures, read_experiment
+from tsgen.evaluate.generalisation import (
+    check_reindexed,
+    shard_scores,
+    shard_sizes,
+    shard_table,
+)
 from tsgen.evaluate.metrics import ALL, DEPTH, Scores, deviations, evaluate_groups, mean_scores
 from tsgen.evaluate.plan import TFLOPS, Plan, plan
 from tsgen.evaluate.plots import ranked_plot
 from tsgen.evaluate.tables import Column, Row, Table, to_json
-from tsgen.records import Run
+from tsgen.records import Judgments
 from tsgen.retrieve.bench import Bench, fitting_seconds
 from tsgen.retrieve.build import training_stages
 from tsgen.retrieve.engine import KIND, Engine
@@ -197,6 +205,7 @@ def reproduce(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     measures: Sequence[str] = (),
     known_as: str | None = None,
+    shards: Path | str | None = None,
     cache: Path | None = None,
     title: str | None = None,
 ) -> Reproduction:
@@ -214,6 +223,7 @@ def reproduce(
         settings: Settings by section over those of every row.
         measures: The measures of the tables, by default those of the experiment.
         known_as: The paper's name of the data set, such as "NQ320K", if that is not in its own.
+        shards: The folder with the lists of seen and unseen documents, for Tables 2 and 3.
         cache: The folder of what is trained, by default TSGEN_CACHE or ~/.cache/tsgen.
         title: The caption of the table.
 
@@ -227,20 +237,23 @@ def reproduce(
     known_as = known_as or experiment.known_as(data.name)
     chosen = experiment.chosen(form, rows, minutes, settings, known_as)
     title = title or f"{experiment.title}: {data.name}, {split}, {form}"
+    expected = experiment.expected(known_as)
+    if shards is not None or experiment.kind == "shards":
+        parts = _shards(experiment, data, shards, split)
+        asked = SystemComparison(title, DEPTH, limit, {}, seeds, measures=wanted)
+        return _sharded(experiment, parts, chosen, asked, expected, cache)
     judged = some_judged(data, split, limit)
     queries = [data.queries()[id] for id in judged]
     benches = [Bench(data, queries, DEPTH, seed, cache_folder_of(data, cache)) for seed in seeds]
-    expected = experiment.expected(known_as)
     if experiment.kind == "efficiency":
         return _efficiency(benches[0], chosen, title, expected)
     if experiment.kind == "cases":
         return _cases(benches[0], chosen, split, title)
-    if experiment.kind == "shards":
-        raise ConfigError(f"{experiment.title}: {data.name} has no shards to count")
     groups = query_groups(data, split)
     if experiment.kind == "seen-unseen":
         check_groups(groups, title)
-    found = _compared(benches, chosen, lambda run: evaluate_groups(run, judged, groups))
+    score = partial(_grouped_scores, judged=judged, groups=groups)
+    found = _compared(benches, chosen, score)
     found = replace(found, title=title, limit=limit, measures=wanted)
     spent = {name: _mean_minutes(benches, *row) for name, row in chosen.items()}
     return _quality(found, spent, experiment.kind == "seen-unseen", expected)
@@ -280,14 +293,67 @@ def dry_run(
     return plan(experiment, chosen, title, known_as, source, split, seeds, folder, tflops)
 
 
+def _grouped_scores(
+    bench: Bench,
+    each: System,
+    settings: StageConfig,
+    judged: Judgments,
+    groups: Mapping[str, set[str]],
+) -> dict[str, Scores]:
+    return evaluate_groups(bench.run(each, settings), judged, groups)
+
+
+def _shards(
+    experiment: Experiment, data: DataSet, folder: Path | str | None, split: str
+) -> dict[str, Shard]:
+    """The shards of a data set, for an experiment that has a use for them."""
+    if folder is None:
+        raise ConfigError(
+            f"{experiment.title}: {data.name} has no shards; expected --shards FOLDER with "
+            "seen.ids and unseen.ids, such as `tsgen split DATA --out FOLDER` writes"
+        )
+    if experiment.kind not in ("shards", "seen-unseen"):
+        raise ConfigError(f"{experiment.title} is not about shards; leave out --shards")
+    return sharded(data, Path(folder), split)
+
+
+def _sharded(
+    experiment: Experiment,
+    shards: Mapping[str, Shard],
+    chosen: Rows,
+    asked: SystemComparison,
+    expected: Mapping[str, Mapping[str, float]],
+    cache: Path | None,
+) -> Reproduction:
+    """Tables 2 and 3 by shards: trained on the seen one, searched in each."""
+    if experiment.kind == "shards":
+        sizes = shard_sizes(shards)
+        table = shard_table(sizes, asked.title, expected)
+        return Reproduction([table], {"title": asked.title, "shards": sizes}, {})
+    check_reindexed([system for system, _ in chosen.values()])
+    seen = shards[SEEN]
+    folder = cache_folder_of(seen, cache)
+    benches = [Bench(seen, [], DEPTH, seed, folder) for seed in asked.seeds]
+
+    def score(bench: Bench, each: System, settings: StageConfig) -> dict[str, Scores]:
+        return shard_scores(bench, shards, each, settings, asked.limit)
+
+    found = _compared(benches, chosen, score)
+    found = replace(found, title=asked.title, limit=asked.limit, measures=asked.measures)
+    spent = {name: _mean_minutes(benches, *row) for name, row in chosen.items()}
+    return _quality(found, spent, True, expected)
+
+
 def _compared(
-    benches: Sequence[Bench], chosen: Rows, score: Callable[[Run], dict[str, Scores]]
+    benches: Sequence[Bench],
+    chosen: Rows,
+    score: Callable[[Bench, System, StageConfig], dict[str, Scores]],
 ) -> SystemComparison:
     """The scores of every row, averaged over the seeds of the benches."""
     means: dict[str, dict[str, Scores]] = {}
     spread: dict[str, dict[str, dict[str, float]]] = {}
     for name, row in chosen.items():
-        by_seed = [score(bench.run(*row)) for bench in benches]
+        by_seed = [score(bench, *row) for bench in benches]
         means[name] = {g: mean_scores([one[g] for one in by_seed]) for g in by_seed[0]}
         if len(benches) > 1:
             spread[name] = {g: deviations([one[g] for one in by_seed]) for g in by_seed[0]}

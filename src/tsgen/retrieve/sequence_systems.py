@@ -21,7 +21,7 @@ from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.model.backbone import tokenizer_of
 from tsgen.queries.pairs import Pair
 from tsgen.records import Hit
-from tsgen.retrieve.systems import SYSTEMS, Retriever, System, Tables
+from tsgen.retrieve.systems import SYSTEMS, Fitted, Retriever, Searcher, System, Tables
 from tsgen.settings import (
     MINI_FLAT,
     DecodeConfig,
@@ -156,12 +156,24 @@ def register_sequences(
     config: type[SequenceConfig],
     fit: Callable[[DataSet, Any, int, Path], None],
     load: Callable[[Path], Retriever] = SequenceRetriever.load,
+    reindex: Callable[[Fitted, DataSet, Path], Searcher] | None = None,
 ) -> System:
     """Register a system of sequences under its name."""
     tables = settings_of(name, config)
     return SYSTEMS.register(
-        System(name, config, fit, load, True, from_tables=tables, own_table=True)
+        System(name, config, fit, load, True, from_tables=tables, own_table=True, reindex=reindex)
     )
+
+
+def with_ids(fitted: Fitted, ids: SequenceIds) -> SequenceRetriever:
+    """The model of a fitted system, with other identifiers to generate."""
+    generator = SequenceGenerator.load(fitted.folder / MODEL, ids, fitted.config.model)
+    return SequenceRetriever(generator, fitted.config)
+
+
+def fitted_ids(fitted: Fitted) -> SequenceIds:
+    """The identifiers that a fitted system was trained on."""
+    return SequenceIds.load(fitted.folder / IDS)
 
 
 Scheme = Callable[[Any], SequenceIds]

@@ -38,6 +38,17 @@ class Retriever(Searcher, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A system that was fitted: its folder, settings, and what it was fitted on."""
+
+    folder: Path
+    config: Any
+    data: DataSet
+    seed: int
+    cache: Path
+
+
 STAGES = ("terms", "queries", "model", "train", "decode", "search")
 """Tables of a settings file that belong to no single system, beside those of the term weights."""
 
@@ -49,6 +60,8 @@ class System:
     """How to get a retriever of one kind: `fit` writes a folder that `load` reads.
 
     `fit(data, config, seed, folder)` may find pieces of an interrupted run in `folder` and go on.
+    `reindex(fitted, data, scratch)` is the fitted system over other documents, without training: a
+    document that it knows keeps its identifier; `scratch` is an empty folder for what it needs.
     `from_parts(folder, config, k, search)` has the hits of a system that fuses others, which
     `search(part, its settings, depth)` searches once for all.
     """
@@ -61,6 +74,7 @@ class System:
     from_tables: Callable[[Tables], StageConfig] | None = None  # for settings in several tables
     own_table: bool = False  # whether one of these has the system's name
     from_parts: Callable[[Path, Any, int, "PartSearch"], Run] | None = None
+    reindex: Callable[[Fitted, DataSet, Path], Searcher] | None = None
     aside: bool = False  # a part or a variant of others, which `all` systems leave out
 
     def settings(self, tables: Tables) -> StageConfig:
