@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
-from tsgen.artifact import LOGS, MANIFEST
+from tsgen.artifact import LOGS
 from tsgen.config import StageConfig, preset
 from tsgen.corpus.dataset import DataSet, watched_documents
 from tsgen.model.shipped import tsgen_mini, weights_hash
@@ -32,7 +32,7 @@ def reindexed(fitted: Fitted, data: DataSet, scratch: Path) -> Engine:
     """The engine over other documents: those that it does not have are added, all others that it
     has are removed, and nothing is trained."""
     copy = scratch / "engine"
-    shutil.copytree(fitted.folder, copy, ignore=shutil.ignore_patterns(MANIFEST, LOGS))
+    shutil.copytree(fitted.folder, copy, ignore=shutil.ignore_patterns(LOGS))
     engine, wanted = Engine.load(copy), {one.id for one in watched_documents(data)}
     there = list(engine.snapshot.generator.sets.documents)
     if gone := [name for name in there if name not in wanted]:
