@@ -406,7 +406,7 @@ def _replace(folder: Path, partial: Path) -> None:
         return
     with alone(folder):
         sync(partial)
-        if _exchange(partial, folder):
+        if exchange(partial, folder):
             shutil.rmtree(partial, ignore_errors=True)
             return
         waiting = folder.with_name(f".{folder.name}.{partial.name.split('.')[-2]}.replaced")
@@ -442,7 +442,7 @@ _HERE = -100  # AT_FDCWD
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EXDEV}
 
 
-def _exchange(first: Path, second: Path) -> bool:
+def exchange(first: Path, second: Path) -> bool:
     """Let two paths trade places; False if the system or this file system cannot do that."""
     name, at_folders = _CALLS.get(sys.platform, ("", False))
     call = getattr(ctypes.CDLL(None, use_errno=True), name, None) if name else None

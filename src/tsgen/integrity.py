@@ -56,11 +56,16 @@ def row_checksum(*parts: bytes | str | int | float | None) -> int:
 
 def block_checksums(path: Path) -> str:
     """The checksums of all blocks of a file; none for an empty file."""
+    with path.open("rb", buffering=0) as file:
+        return checksums_of(file)
+
+
+def checksums_of(file: Any) -> str:
+    """The checksums of all blocks of an open file, from where it stands."""
     found, buffer = [], bytearray(BLOCK)
     view = memoryview(buffer)
-    with path.open("rb", buffering=0) as file:
-        while length := _fill(file, view):
-            found.append(checksum(view[:length]))
+    while length := _fill(file, view):
+        found.append(checksum(view[:length]))
     return "".join(found)
 
 

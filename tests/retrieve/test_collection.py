@@ -10,8 +10,9 @@ from tsgen.artifact import reseal
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document
 from tsgen.retrieve.collection import Changed
+from tsgen.retrieve.database import Database
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.store import FILE, FORMAT, Database, Store, write_mark
+from tsgen.retrieve.store import FILE, FORMAT, Store, write_mark
 
 
 def found(collection: Engine, query: str = "moss", **options: str) -> set[str]:

@@ -14,7 +14,7 @@ import pytest
 from living import DOCUMENTS, rebuilt, rounded
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document
-from tsgen.retrieve import store as database
+from tsgen.retrieve import database
 from tsgen.retrieve.collection import Unfinished
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.snapshot import Snapshot

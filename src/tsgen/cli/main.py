@@ -25,6 +25,7 @@ TOPICS = (
     "building",
     "asking",
     "changing",
+    "keeping",
     "measuring",
     "inspecting",
     "settings_command",

@@ -28,7 +28,14 @@ from tsgen.artifact import ENGINE, open_artifact, seal
 from tsgen.corpus.in_memory import Documents, documents_of
 from tsgen.docids.assign import KEPT
 from tsgen.docids.term_set import TermSets
-from tsgen.errors import DamagedError, TsgenError, UnknownDocumentError, named
+from tsgen.errors import (
+    ArtifactError,
+    DamagedError,
+    DataError,
+    TsgenError,
+    UnknownDocumentError,
+    named,
+)
 from tsgen.owner import OpenFolder
 from tsgen.progress import show
 from tsgen.records import Document, Hit
@@ -180,10 +187,13 @@ class Engine:
         added = updated = 0
         source = documents_of(documents, self._new_ids())
         with self._preparing(prepare) as begun:
-            while some := list(islice(source, together)):
-                changed = self._writer.add(some, begun)
-                added, updated = added + changed.added, updated + changed.updated
-                show("adding documents", added + updated)
+            try:
+                while some := list(islice(source, together)):
+                    changed = self._writer.add(some, begun)
+                    added, updated = added + changed.added, updated + changed.updated
+                    show("adding documents", added + updated)
+            except TsgenError as error:
+                raise _after(error, added, updated) from None
         return Changed(added, updated)
 
     def update(self, documents: Documents) -> Changed:
@@ -364,6 +374,17 @@ class Engine:
     def _new_ids(self) -> Iterator[str]:
         """Numbers that are no document's id, from the number of documents on."""
         return (str(number) for number in count(len(self)) if str(number) not in self)
+
+
+def _after(error: TsgenError, added: int, updated: int) -> TsgenError:
+    """The error, with what was done before it came."""
+    if not added + updated or not isinstance(error, DataError | ArtifactError):
+        return error
+    kind = DataError if isinstance(error, DataError) else type(error)
+    return kind(
+        f"{error}\nBefore this, {added:,} documents were added and {updated:,} replaced, which are "
+        "on disk; the rest was not."
+    )
 
 
 def open_settings(folder: Path) -> EngineConfig:

@@ -41,7 +41,7 @@ def audit_engine(folder: Path, tokenizer: str) -> Audit:
     found = audit_sets(
         folder, now.sets, _recorded(now, config), config.terms.weights, facts, tokenizer
     )
-    problems = [*_damaged(folder, now), *_store_problems(folder), *_mismatched(now)]
+    problems = [*_damaged(folder, now), *_store_problems(folder), *mismatched(now)]
     reader.close()
     return replace(
         found,
@@ -100,7 +100,7 @@ def _store_problems(folder: Path) -> list[str]:
         store.close()
 
 
-def _mismatched(now: Snapshot) -> list[str]:
+def mismatched(now: Snapshot) -> list[str]:
     """Documents that are not where the term sets say, or are there twice."""
     documents = now.documents
     found = [documents.base.documents[int(number)].id for number in documents.kept]
