@@ -24,6 +24,7 @@ from tsgen.artifact import (
     piece_files,
     read_manifest,
     remove_pieces,
+    replaced_by,
     stage,
     write_beside,
 )
@@ -401,9 +402,52 @@ def test_killed_at_every_step(tmp_path: Path, before: str) -> None:
         died = run_and_die(parent / "out", at_event)
         if (parent / "out").exists():
             open_artifact(parent / "out")
+        assert (parent / "out").exists() or before == "nothing", f"lost before event {at_event}"
         make(parent / "out", Work())
         assert files(parent) == expected, f"killed before event {at_event}"
     assert at_event > 15
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_killed_at_every_step_where_names_cannot_trade_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tsgen.artifact.exchange", lambda *_: False)
+    make(tmp_path / "undisturbed" / "out", Work())
+    expected = files(tmp_path / "undisturbed")
+    at_event, died, waiting = 0, True, 0
+    while died:
+        at_event += 1
+        parent = tmp_path / str(at_event)
+        make(parent / "out", Work(1), size=1)
+        old = files(parent / "out")
+        died = run_and_die(parent / "out", at_event)
+        if not (parent / "out").exists():
+            (left,) = replaced_by(parent / "out")
+            assert files(left) == old
+            with pytest.raises(ArtifactError, match="run that command again"):
+                open_artifact(parent / "out")
+            waiting += 1
+        make(parent / "out", Work())
+        assert files(parent) == expected, f"killed before event {at_event}"
+    assert waiting == 1
+
+
+def test_what_others_put_beside_is_left_alone(tmp_path: Path) -> None:
+    make(tmp_path / "out", Work(1), size=1)
+    (tmp_path / ".out.old").mkdir()
+    (tmp_path / ".out.old" / "thesis.tex").write_text("mine")
+    make(tmp_path / "out", Work())
+    assert files(tmp_path / ".out.old") == {"thesis.tex": "mine"}
+
+
+def test_places_where_no_folder_can_be(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match="the root of the file system"):
+        make(Path("/"), Work())
+    (tmp_path / "one").symlink_to(tmp_path / "other")
+    (tmp_path / "other").symlink_to(tmp_path / "one")
+    with pytest.raises(ArtifactError, match="Choose another folder"):
+        make(tmp_path / "one", Work())
 
 
 def _slow_make(folder: Path, log: Path) -> None:

@@ -20,15 +20,18 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path, self._turn = path, RLock()
+        self._log = path.with_name(f"{path.name}-wal")
         self.read_only = not os.access(path.parent, os.W_OK)
         with self._explained():
             self._connection = self._connected()
-        self.seen = file_identity(path)
+        self.seen, self._read = file_identity(path), self._times()
 
     def _connected(self) -> sqlite3.Connection:
         """Connect; on a disk that cannot be written, read the file as one that nobody writes."""
         if self.read_only:
-            for how in ("mode=ro", "immutable=1"):  # the first if somebody else writes it now
+            # With a log beside it, somebody else may be writing it now.
+            hows = ("mode=ro", "immutable=1") if _size(self._log) else ("immutable=1",)
+            for how in hows:
                 connection = sqlite3.connect(
                     f"file:{quote(str(self.path.resolve()))}?{how}",
                     uri=True,
@@ -50,6 +53,15 @@ class Database:
         for setting in ("synchronous = FULL", "secure_delete = ON", "cell_size_check = ON"):
             connection.execute(f"PRAGMA {setting}")
         return connection
+
+    def is_stale(self) -> bool:
+        """Whether somebody has written to a file that was opened as one that nobody writes."""
+        return self.read_only and self._times() != self._read
+
+    def _times(self) -> tuple[int, int]:
+        with suppress(OSError):
+            return self.path.stat().st_mtime_ns, _size(self._log)
+        return 0, 0
 
     def close(self) -> None:
         """Close the connection to the file."""
@@ -138,6 +150,12 @@ def _explained(path: Path, error: sqlite3.DatabaseError) -> ArtifactError:
             f"{path}: {error}. Check the disk's space and permissions, then try again."
         )
     return DamagedError(f"{path}: {error}; expected a store that tsgen wrote. {CHECK}")
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_size
+    return 0
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:

@@ -399,6 +399,8 @@ class Reader:
 
     def _state(self) -> State:
         self._open.require()
+        if self._store is not None and self._store.is_stale():
+            self._store = None  # others may still be reading it
         self._store = self._store or Store.open(self._folder)
         if self._store is None:
             return UNCHANGED
