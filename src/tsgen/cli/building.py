@@ -322,4 +322,37 @@ def demo(
     )
 
 
-VERBS = (demo, index, fit, queries, pretrain, terms)
+def import_authors(
+    data: DataArgument,
+    codes: Annotated[Path, typer.Option(metavar="FILE", help="Their term sets: codes.mmp.")],
+    checkpoint: Annotated[Path, typer.Option(metavar="FILE", help="Their T5, below ckpts/.")],
+    out: Annotated[Path, typer.Option(metavar="ENGINE", help="The folder of the engine.")],
+    backbone: Annotated[
+        str, typer.Option(help="The T5 it was trained from, by hub name or folder.")
+    ] = "google-t5/t5-base",
+    json: JsonOption = None,
+) -> None:
+    """Make an engine from the term sets and the T5 that the authors of TSGen release.
+
+    DATA is the folder that they release as well: rows of the term sets are its documents in order.
+
+    Example: `tsgen import-authors data/NQ320k --codes codes.mmp --checkpoint best --out runs/nq`
+    """
+    from dataclasses import asdict
+
+    from tsgen.corpus.load import load
+    from tsgen.retrieve.import_authors import import_authors as make
+
+    with progress():
+        found = make(load(data), codes, checkpoint, backbone, out)
+    results_console(json).print(
+        f"{found.documents:,} documents, {found.terms:,} terms, of which tsgen spells "
+        f"{found.spelled_otherwise:,} otherwise; {found.shared:,} documents share a term set. "
+        f"To evaluate: tsgen evaluate {out} {data}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    write_json(json, asdict(found))
+
+
+VERBS = (demo, index, fit, queries, pretrain, terms, import_authors)
