@@ -507,6 +507,13 @@ class DecodeConfig(StageConfig):
     subsets of one set: without a limit those of a few documents may fill the beam, and no others
     are found."""
 
+    decided: Literal["continue", "apart", "stop"] = "continue"
+    """What becomes of a hypothesis that one document is left for. `continue`: it stays in the beam
+    until all terms are generated, as in the paper's text. `apart`: it goes on in a second beam, in
+    which each document has one place, and leaves its own to hypotheses with several documents, so
+    that B documents are found. `stop`: its document is found there and then, with the score so far
+    (the paper's authors)."""
+
     orders: int = Field(1, ge=1)
     """In how many orders of its terms a document is found, each with its own score; more than one
     needs `merge = "none"`."""

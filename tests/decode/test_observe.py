@@ -22,6 +22,9 @@ MODES = [
     {"normalise": "valid"},
     {"normalise": "valid", "merge": "sum"},
     {"per_document": 1},
+    {"decided": "apart"},
+    {"decided": "apart", "merge": "none"},
+    {"decided": "stop"},
     {"early_stop": False},
     {"pool": 4},
     {"look_ahead": 1.0},
@@ -88,7 +91,8 @@ def test_what_is_written_down_of_each_hypothesis(corpus, config) -> None:
     run = Traced(corpus, config, 9)
     inside = [set(s) for s in corpus.sets]
     for number, step in enumerate(run.tracer.steps):
-        assert sum(h.fate == "on" for h in step.hypotheses) <= config.beam
+        beams = 2 if config.decided == "apart" else 1
+        assert sum(h.fate == "on" for h in step.hypotheses) <= beams * config.beam
         assert step.stayed == sum(h.fate != "pruned" for h in step.hypotheses)
         for place, h in enumerate(step.hypotheses):
             terms = {int(one.term[1:]) for one in run.tracer.path(run.tracer.places(number, place))}

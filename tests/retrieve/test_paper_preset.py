@@ -44,6 +44,8 @@ PAPER = {
     "model.spelling": "subword",
     "decode.beam": 100,
     "decode.normalise": "full",
+    "decode.merge": "none",
+    "decode.decided": "apart",
     "decode.temperature": 1.0,
     "decode.prior_weight": 0.0,
     "decode.lexical_weight": 0.0,

@@ -7,6 +7,11 @@ Deviations from the paper's text, each for a reason:
 - A document is found when its whole set was generated, even if other documents go on, and only
   then: all scores are those of complete identifiers. A hypothesis that no document goes on from
   takes no place among the B that do; the next best ones, up to 2 B, move up.
+- Most of a beam may be orders and subsets of one set, since it has N! and 2^N of them. With
+  `decided = "apart"` a hypothesis that one document is left for leaves the beam for a second one,
+  where the best hypothesis of each document is completed: B documents are found, with scores of
+  complete identifiers. With `"stop"` it is found there with its score so far, as in the authors'
+  code, which compares documents after different numbers of terms.
 - What can no longer reach the best k is dropped. Scores only fall, so this changes no answer.
 """
 
@@ -96,6 +101,7 @@ class Wanted:
     partial: int  # candidates that go on spelling it
     merge: str  # as in `DecodeConfig`
     per_document: int  # candidates for the same decided document; 0: no limit
+    newly: bool  # whether that counts the documents that a candidate itself decides for
     bounded: bool  # whether hypotheses worse than the k-th document found may be dropped
 
     @property
@@ -189,7 +195,12 @@ def compete(
 ) -> Candidates:
     """The candidates that stay when equal sets are merged and no document has too many."""
     keys = constraint.keys(frontier, candidates.cursor)
-    return _uncrowded(constraint, frontier, merge(candidates, keys, wanted.merge), wanted)
+    merged = merge(candidates, keys, wanted.merge)
+    if not wanted.newly:
+        return _uncrowded(constraint, frontier, merged, wanted)
+    after = constraint.close(frontier, merged.cursor)
+    document = constraint.decided(after, np.arange(len(merged)))
+    return merged.take(uncrowded(merged.query, document, wanted.per_document))
 
 
 def _uncrowded(
@@ -226,7 +237,10 @@ def _cut(parts: list[Candidates], most: int, cut: bool) -> Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """R hypotheses between two units, sorted by query."""
+    """R hypotheses between two units, sorted by query.
+
+    With `decided = "apart"` a query's second beam is a query of its own, numbered Q + query.
+    """
 
     query: Int  # [R]
     score: Float  # [R]
@@ -258,6 +272,7 @@ class Chosen:
     counted: Int  # the rows whose complete documents count as found
     on: Int  # the rows that go on
     outranked: Int  # rows among the B best whose documents can no longer come among the best k
+    group: Int  # of the rows that go on
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +330,11 @@ class Beam:
         self._scorer, self._trail = scorer, Trail()
         # Whether p of all that may come next adds up to 1, and is added up. See `Totals`.
         self._sums = config.normalise == "valid" and config.merge == "sum"
-        self._hits = Hits(len(queries), k, config.orders)
+        self._stops = self._sums or config.decided == "stop"
+        self._apart = config.decided == "apart" and not self._sums
+        self._queries = len(queries)
+        identifier = constraint.identifier if self._stops else None
+        self._hits = Hits(len(queries), k, config.orders, identifier)
         if self._sums:
             self._hits = Totals(len(queries), k, constraint.identifier)
         self._cache, node, hidden = backbone.encode(queries)
@@ -339,7 +358,9 @@ class Beam:
             chosen = self._choose(live, closed, wanted, look_ahead)
             if self._observer is not None:
                 self._observer.step(self._shown(frontier, live, wanted, closed, chosen, pool))
-            live = self._continue(closed.kept.take(chosen.on), chosen.on)
+            live = self._continue(
+                replace(closed.kept.take(chosen.on), query=chosen.group), chosen.on
+            )
             frontier = closed.frontier
             if not len(live.query):
                 break
@@ -347,13 +368,15 @@ class Beam:
 
     def _wanted(self, units: int, look_ahead: bool) -> Wanted:
         """The candidates of a step: B sets, more with a look-ahead or where many are decided."""
-        beam, merge, per_document = self._config.beam, self._config.merge, self._config.per_document
+        beam, merge = self._config.beam, self._config.merge
+        leaves = self._config.decided != "continue" and not self._sums
+        per_document = max(self._config.per_document, int(leaves))
         # No document scores more than the hypotheses that lead to it, unless paths are added up
         # later; and a worse hypothesis takes no better one's place, unless something looks ahead.
         bounded = self._config.early_stop and merge != "sum" and not look_ahead
-        sets = 2 * beam if self._sums else beam
+        sets = 2 * beam if self._sums or leaves else beam  # then room for those that stay
         sets = max(sets, self._config.compared * beam) if look_ahead else sets
-        return Wanted(sets, units, beam, merge, per_document, bounded)
+        return Wanted(sets, units, beam, merge, per_document, leaves, bounded)
 
     def _may_move_up(self, closed: Closed, wanted: Wanted) -> bool:
         """Whether there may be more hypotheses for the places that complete ones leave free."""
@@ -371,12 +394,13 @@ class Beam:
         unit = self._constraint.units(frontier, kept.cursor)
         after = self._constraint.close(frontier, kept.cursor)
         found, valid = self._constraint.completed(after), self._constraint.valid(after)
-        if self._sums:
+        if self._stops:
             found = self._with_decided(after, found, valid)
         return Closed(kept, unit, after, found, valid)
 
     def _with_decided(self, frontier: Any, completed: Ragged, valid: Int) -> Ragged:
-        """Count the only document left as found, since p of all its ways to go on sums to 1."""
+        """Count the only document left as found: because the search stops there, or because p of
+        all its ways to go on sums to 1."""
         rows = np.flatnonzero((valid == 1) & (np.diff(completed.offsets) == 0))
         documents = self._constraint.decided(frontier, rows)
         values = np.insert(completed.values, completed.offsets[rows], documents)
@@ -391,7 +415,7 @@ class Beam:
         cursor = self._constraint.cursor(frontier, live.row)
         partial = Candidates.unspelled(live.query, cursor, live.score, live.node)
         finished, hidden = partial.take(np.zeros(0, dtype=np.int64)), live.hidden
-        floor = self._hits.bar() if wanted.bounded else np.full(len(self._hits), -np.inf)
+        floor = self._bars() if wanted.bounded else np.full_like(self._bars(), -np.inf)
         while True:
             closed, partial = expand(
                 self._constraint, self._scorer, frontier, partial, hidden, floor, wanted
@@ -413,22 +437,27 @@ class Beam:
         self._trail.add(
             Backpointers(live.row[kept.origin], closed.unit, kept.log_prob, closed.valid)
         )
-        order = np.arange(len(kept))
-        if look_ahead is not None:
-            ahead = look_ahead(closed.frontier, kept.query)
-            order = np.lexsort((-kept.score - ahead, kept.query))
+        order, query, value = np.arange(len(kept)), kept.query, kept.score
         if wanted.per_document:
             document = self._constraint.decided(closed.frontier, order)
-            order = order[uncrowded(kept.query[order], document, wanted.per_document)]
-        query, score = kept.query[order], kept.score[order]
+        if self._apart:
+            query = query % self._queries + self._queries * (document >= 0)
+        if look_ahead is not None:
+            value = value + look_ahead(closed.frontier, query % self._queries)
+        if self._apart or look_ahead is not None:
+            order = np.lexsort((-value, query))
+        if wanted.per_document:
+            order = order[uncrowded(query[order], document[order], wanted.per_document)]
+        query, score = query[order], kept.score[order]
         alive = np.flatnonzero(closed.alive[order])
         alive = alive[rank_within(query[alive]) < self._config.beam]
         counted = (rank_within(query) < self._config.beam) | self._sums
         counted[alive] = True
-        rows = order[counted]
-        self._hits.add(query[counted], score[counted], rows, closed.found.take(rows), wanted.step)
+        rows, of = order[counted], query[counted] % self._queries
+        self._hits.add(of, score[counted], rows, closed.found.take(rows), wanted.step)
         may_rank = self._may_rank(query[alive], score[alive], wanted)
-        return Chosen(rows, order[alive[may_rank]], order[alive[~may_rank]])
+        on, outranked = alive[may_rank], alive[~may_rank]
+        return Chosen(rows, order[on], order[outranked], query[on])
 
     def _shown(
         self,
@@ -445,12 +474,12 @@ class Beam:
             wider = replace(wanted, sets=wanted.sets + more, bounded=False)
             return self._next_units(frontier, live, wider)
 
-        bar, scorer = self._hits.bar(), self._scorer
+        bar, scorer = self._bars(), self._scorer
         return Step(frontier, live, wanted, closed, chosen, bar, pool, scorer, self._step, widened)
 
     def _may_rank(self, query: Int, score: Float, wanted: Wanted) -> Bool:
         """[R] whether a document that a hypothesis leads to may still come among the best k."""
-        reach, bars = score, self._hits.bar()
+        reach, bars = score, self._bars()
         if not self._config.early_stop:
             return np.ones(len(query), dtype=np.bool_)
         if not wanted.bounded:  # then only all hypotheses of a query together bound its documents
@@ -458,6 +487,11 @@ class Beam:
             np.logaddexp.at(total, query, score)
             reach = total[query]
         return reach >= bars[query]
+
+    def _bars(self) -> Float:
+        """The k-th best score found so far of each query, and once more for second beams."""
+        bars = self._hits.bar()
+        return np.concatenate((bars, bars)) if self._apart else bars
 
     def _continue(self, chosen: Candidates, rows: Int) -> Live:
         """Let the model read the chosen hypotheses' last tokens."""

@@ -174,8 +174,23 @@ class Trail:
 class Hits:
     """The best k documents of each query so far, each in its best orders; ties by document."""
 
-    def __init__(self, queries: int, k: int, orders: int = 1) -> None:
-        self._queries, self._k, self._orders = queries, k, orders
+    def __init__(
+        self,
+        queries: int,
+        k: int,
+        orders: int = 1,
+        units_of: Callable[[int], Sequence[int]] | None = None,
+    ) -> None:
+        """Hold nothing yet.
+
+        Args:
+            queries: the number of queries.
+            k: documents for each query, at most.
+            orders: in how many orders a document is found.
+            units_of: the units of a document's identifier, where those that were not generated are
+                to be shown as well.
+        """
+        self._queries, self._k, self._orders, self._units_of = queries, k, orders, units_of
         self._query = self._document = self._steps = self._row = np.zeros(0, dtype=np.int64)
         self._score = np.zeros(0)
 
@@ -225,9 +240,9 @@ class Hits:
         """Keep the best `orders` of the orders that led to each document; they come best first."""
         self._keep(rank_within(np.cumsum(first)) < self._orders)
 
-    def _identifier(self, document: int) -> Sequence[int]:  # noqa: ARG002
-        """The units that a document has beyond those that were generated: none."""
-        return ()
+    def _identifier(self, document: int) -> Sequence[int]:
+        """All units of a document, where it may be found before all were generated."""
+        return () if self._units_of is None else self._units_of(document)
 
     def _cut(self) -> None:
         """Keep no more than the k best."""
@@ -250,8 +265,7 @@ class Totals(Hits):
 
     def __init__(self, queries: int, k: int, identifier: Callable[[int], Sequence[int]]) -> None:
         """`identifier` gives the units of a document's identifier."""
-        super().__init__(queries, k)
-        self._units_of = identifier
+        super().__init__(queries, k, units_of=identifier)
 
     def bar(self) -> Float:
         """[Q] −∞: any document may still gain."""
@@ -262,9 +276,6 @@ class Totals(Hits):
         total = np.logaddexp.reduceat(self._score, np.flatnonzero(first))
         self._keep(first)
         self._score = total
-
-    def _identifier(self, document: int) -> Sequence[int]:
-        return self._units_of(document)
 
     def _cut(self) -> None:
         """Keep all documents, since any may still gain."""
