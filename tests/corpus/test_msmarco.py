@@ -6,6 +6,8 @@ from tsgen.corpus.load import load
 from tsgen.corpus.table_files import Columns
 from tsgen.errors import DataError
 from tsgen.records import Document
+from tsgen.settings import PairsConfig
+from tsgen.train.examples import numbered_examples
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -175,3 +177,21 @@ def test_synthetic_queries_as_the_tsgen_authors_release_them(tmp_path: Path) -> 
     data = load(folder)
     assert data.splits == ["train", "synthetic"]
     assert sorted(data.judgments("synthetic")) == ["synthetic:0", "synthetic:1"]
+
+
+def test_the_document_tracks_dev_queries_are_the_test(tmp_path: Path) -> None:
+    """Papers test on them, so no checkpoint may be chosen by them."""
+    folder = write(
+        tmp_path,
+        msmarco__docs_tsv=DOCS,
+        msmarco__doctrain__queries_tsv="1\tone\n",
+        msmarco__doctrain__qrels_tsv="1 0 D17 1\n",
+        msmarco__docdev__queries_tsv="2\ttwo\n",
+        msmarco__docdev__qrels_tsv="2 0 D2 1\n",
+    )
+    data = load(folder)
+    assert data.splits == ["train", "test"]
+    assert data.judgments("test") == {"2": {"D2": 1}}
+    numbers = {"D17": 0, "D2": 1, "D3": 2}
+    _, validation = numbered_examples(data, numbers, PairsConfig(), 10, 0)
+    assert list(validation.queries) == ["one"]

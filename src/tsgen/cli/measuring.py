@@ -205,6 +205,7 @@ def reproduce(
     over = read_settings(None, settings or [])
     given: dict[str, Any] = {"form": form, "split": split, "minutes": minutes, "known_as": known_as}
     given |= {"rows": names_in(rows), "seeds": numbers_in(seeds), "settings": over, "cache": cache}
+    given |= {"shards": shards}
     if dry_run:
         found = plan_of(experiment, source, tflops=tflops, **given)
         report([found.table(), found.stage_table()], found.as_json(), json, None)
@@ -214,7 +215,7 @@ def reproduce(
             "no --data; expected a data folder or file, irds:NAME, hf:NAME or stdlib:"
         )
     with progress():
-        given |= {"limit": limit, "measures": names_in(measures), "shards": shards}
+        given |= {"limit": limit, "measures": names_in(measures)}
         done = run(experiment, source, **given)
     write_json(json, done.figures)
     told: dict[str, object] = {"form": form, "split": split, "limit": limit, "minutes": minutes}

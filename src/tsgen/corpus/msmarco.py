@@ -1,8 +1,10 @@
 """MS MARCO folders, and NQ320K and MS300K in the same form: TSV files without a header.
 
 `collection.tsv` (or `docs.tsv`, `msmarco-docs.tsv`), `queries.<split>.tsv`, `qrels.<split>.tsv`;
-the document track's names (`msmarco-doctrain-queries.tsv`) are known too. Where the folder has a
-file `docids.txt`, one id a line, only these documents and their judgments belong to it: MS300K.
+the document track's names (`msmarco-doctrain-queries.tsv`) are known too; its dev queries are what
+papers test on, so they are the split `test` here, and nothing that trains looks at them. Where the
+folder has a file `docids.txt`, one id a line, only these documents and their judgments belong to
+it: MS300K.
 
 Ultron's release of MS300K has such lists (`msmarco-docids.rand.300k.txt`), files of identifiers
 whose lines begin with an id in brackets (`[d1885729]`, a tab, codes), which will do as a list as
@@ -42,6 +44,7 @@ IDS, ULTRON_IDS = "docids.txt", re.compile(r"msmarco-docids\..+\.txt")
 _BRACKETED = re.compile(r"\[(d\d+)\]", re.I)
 _WRITTEN = re.compile(r"\w+_fake_query(?:_\d+)?\.txt")
 SYNTHETIC = "synthetic"
+_TRACK = {"dev": "test"}  # of the document track: what everyone tests on
 _OTHER_NAMES = {"doct5": SYNTHETIC}  # of splits, in the TSGen authors' release
 _COLLECTIONS = ("collection.tsv", "docs.tsv", "msmarco-docs.tsv")
 _QUERIES = re.compile(r"queries\.(?P<split>.+)|msmarco-doc(?P<track>\w+)-queries")
@@ -218,5 +221,5 @@ def _splits(folder: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, Path]
         stem, form = stem_and_format(path)
         found = pattern.fullmatch(stem)
         if found and form == "tsv" and path.is_file():
-            split = found["split"] or found["track"]
+            split = found["split"] or _TRACK.get(found["track"], found["track"])
             yield _OTHER_NAMES.get(split, split), path

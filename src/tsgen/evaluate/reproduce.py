@@ -19,7 +19,7 @@ from tsgen.baselines.hybrid import HybridConfig
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of, some_judged
 from tsgen.corpus.in_memory import Documents, data_set_of
-from tsgen.corpus.shards import SEEN, Shard, sharded
+from tsgen.corpus.shards import SEEN, TEST, Shard, sharded
 from tsgen.errors import ConfigError, DataError
 from tsgen.evaluate.compare import (
     SystemComparison,
@@ -270,6 +270,7 @@ def dry_run(
     seeds: Sequence[int] = (0,),
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     known_as: str | None = None,
+    shards: Path | str | None = None,
     cache: Path | None = None,
     tflops: float = TFLOPS,
 ) -> Plan:
@@ -289,6 +290,8 @@ def dry_run(
     known_as = known_as or own
     chosen = experiment.chosen(form, rows, minutes, settings, known_as)
     title = f"{experiment.title}: {known_as if source is None else source.name}, {form}, dry run"
+    if source is not None and shards is not None:  # what is trained is trained on the seen one
+        source, split = _shards(experiment, source, shards, split)[SEEN], TEST
     folder = None if source is None else cache_folder_of(source, cache)
     return plan(experiment, chosen, title, known_as, source, split, seeds, folder, tflops)
 
