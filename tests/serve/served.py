@@ -8,10 +8,12 @@ from starlette.testclient import TestClient
 
 from tsgen.errors import DataError
 from tsgen.records import Document, Hit, Reason
+from tsgen.serve.access import Access
 from tsgen.serve.app import create_app
 from tsgen.serve.limits import Limits
 
 TOKEN = "the-token"
+LOCAL = "http://localhost"
 AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
 
 
@@ -28,6 +30,7 @@ class Foods:
         texts = {"d1": "white bread", "d2": "sour rice", "shop/d3": "sweet rice and bread"}
         self.documents = {id: Document(id, text, "Food") for id, text in texts.items()}
         self.calls: list[list[str]] = []
+        self.changing = 0
         self.may_go_on = threading.Event()
         self.may_go_on.set()
 
@@ -67,6 +70,7 @@ class Foods:
 
     def add(self, documents: Sequence[Document], *, prepare: bool = False) -> Changed:
         assert prepare  # or a search would have to do it
+        self.changing += 1
         self.may_go_on.wait(20)
         added = sum(document.id not in self.documents for document in documents)
         self.documents |= {document.id: document for document in documents}
@@ -85,5 +89,5 @@ class Foods:
 
 def client(foods: Foods, token: str | None = TOKEN, **limits: float) -> TestClient:
     """Of an app with these limits; as a context it starts and ends the app."""
-    app = create_app(foods, limits=Limits.from_mapping(limits), token=token)
-    return TestClient(app, raise_server_exceptions=True)
+    app = create_app(foods, limits=Limits.from_mapping(limits), access=Access.of(token))
+    return TestClient(app, LOCAL, raise_server_exceptions=True)

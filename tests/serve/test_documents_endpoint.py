@@ -4,7 +4,7 @@ import pytest
 from served import AUTHORIZED, Foods, client
 
 from tsgen.errors import ConfigError
-from tsgen.serve.guard import check_token
+from tsgen.serve.access import check_token
 
 OATS = {
     "text": "rolled oats",

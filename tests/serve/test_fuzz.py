@@ -15,11 +15,12 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from served import AUTHORIZED, TOKEN
+from served import AUTHORIZED, LOCAL, TOKEN
 from starlette.testclient import TestClient
 
 from living import DOCUMENTS, write_engine
 from tsgen.retrieve.engine import Engine
+from tsgen.serve.access import Access
 from tsgen.serve.app import create_app
 
 CHECKS = [
@@ -46,7 +47,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_what_the_description_allows_and_forbids(mode: GenerationMode, engine: Engine) -> None:
-    app = create_app(engine, token=TOKEN)
+    app = create_app(engine, access=Access.of(TOKEN))
     schema = schemathesis.openapi.from_dict(app.openapi())
     schema.app = app
 
@@ -54,7 +55,7 @@ def test_what_the_description_allows_and_forbids(mode: GenerationMode, engine: E
     @given(case=schema.as_strategy(generation_mode=mode))
     def answered(case) -> None:
         case.headers = {**(case.headers or {}), **AUTHORIZED}
-        case.call_and_validate(checks=CHECKS)
+        case.call_and_validate(checks=CHECKS, base_url=LOCAL)
 
     answered()
     app.state.serving.close()
@@ -72,8 +73,8 @@ bodies = st.binary() | st.dictionaries(names, json_values).map(
 
 
 def test_random_bodies(engine: Engine) -> None:
-    app = create_app(engine, token=TOKEN)
-    with TestClient(app) as http:
+    app = create_app(engine, access=Access.of(TOKEN))
+    with TestClient(app, LOCAL) as http:
         headers = AUTHORIZED | {"Content-Type": "application/json"}
 
         @FEW

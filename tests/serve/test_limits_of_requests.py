@@ -1,6 +1,9 @@
 """What is too much is refused with a message that names it, and nothing hangs."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from served import AUTHORIZED, Foods, client
@@ -115,12 +118,49 @@ def test_a_search_that_takes_too_long() -> None:
         answer = http.post("/search", json={"query": "rice"})
         assert answer.status_code == 408
         assert "found no answer within 0.05 seconds" in answer.json()["error"]["message"]
-        late = http.put("/documents/d9", json={"text": "oats"}, headers=AUTHORIZED)
-        assert late.status_code == 408
-        assert "The change may still be made" in late.json()["error"]["message"]
         assert http.get("/health").status_code == 200
         foods.may_go_on.set()
         assert http.post("/search", json={"query": "rice"}).status_code == 200
+
+
+def test_a_change_that_has_begun_is_finished_and_one_that_has_not_is_not_made() -> None:
+    foods = Foods()
+    foods.may_go_on.clear()
+    with client(foods, seconds=0.1) as http, ThreadPoolExecutor(1) as other:
+        put = partial(http.put, json={"text": "oats"}, headers=AUTHORIZED)
+        begun = other.submit(put, "/documents/begun")
+        while not foods.changing:
+            time.sleep(0.001)
+        late = put("/documents/late")
+        assert late.status_code == 408
+        assert "had not begun and is not made" in late.json()["error"]["message"]
+        assert not begun.done()
+        foods.may_go_on.set()
+        assert begun.result(20).status_code == 201
+        assert http.get("/documents/begun").status_code == 200
+        assert http.get("/documents/late").status_code == 404
+
+
+def test_many_queries_with_a_wide_beam_are_refused_at_once() -> None:
+    foods = Foods()
+    with client(foods) as http:
+        asked = {"queries": ["rice"] * 64, "beam": 200}
+        answer = http.post("/search", json=asked)
+        assert answer.status_code == 422
+        assert "the queries times the beam, which are 12,800" in answer.json()["error"]["message"]
+        assert foods.calls == []
+        for fewer in (asked | {"beam": 50}, asked | {"beam": None}, {"query": "a", "beam": 200}):
+            assert http.post("/search", json=fewer).status_code == 200
+
+
+def test_documents_too_long() -> None:
+    with client(Foods(), document=10) as http:
+        put = partial(http.put, "/documents/d9", headers=AUTHORIZED)
+        assert put(json={"text": "a" * 11}).status_code == 422
+        answer = put(json={"text": "a" * 6, "title": "b" * 5})
+        assert answer.status_code == 422
+        assert "at most 10 characters together, not 11" in answer.json()["error"]["message"]
+        assert put(json={"text": "a" * 6, "title": "b" * 4}).status_code == 201
 
 
 @pytest.mark.parametrize(

@@ -17,20 +17,22 @@ from served import Foods
 
 import running
 from tsgen.errors import ConfigError
-from tsgen.serve import server as patience
+from tsgen.serve import connections
 from tsgen.serve.app import create_app
 from tsgen.serve.limits import Limits
 from tsgen.serve.server import bind, run, server_config
 
-JSON = b"POST /search HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+JSON = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 @contextmanager
-def listening(**limits: float) -> Iterator[int]:
-    """A server in a thread; its port."""
+def listening(slow: bool = False, **limits: float) -> Iterator[int]:
+    """A server in a thread; its port. If it is slow, searches wait until the end."""
     values = Limits.from_mapping(limits)
-    bound = bind("127.0.0.1", 0)
-    server = uvicorn.Server(server_config(create_app(Foods(), limits=values), values))
+    bound, foods = bind("127.0.0.1", 0), Foods()
+    if slow:
+        foods.may_go_on.clear()
+    server = uvicorn.Server(server_config(create_app(foods, limits=values), values))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([bound])))
     thread.start()
     try:
@@ -38,6 +40,7 @@ def listening(**limits: float) -> Iterator[int]:
         wait_for(port)
         yield port
     finally:
+        foods.may_go_on.set()
         server.should_exit = True
         thread.join()
 
@@ -76,10 +79,10 @@ def test_a_search() -> None:
     [
         b"\x00\xff\xfe\r\n\r\n",
         b"GET\r\n\r\n",
-        b"GET /\xff\xfe HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"GET / HTTP/1.1\r\n\r\n",
-        b"POST /search HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-        b"POST /search HTTP/1.1\r\nHost: a\r\nContent-Length: " + b"9" * 40 + b"\r\n\r\n",
+        b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + b"9" * 40 + b"\r\n\r\n",
         JSON + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
         JSON + b"Content-Length: 2000000\r\nConnection: close\r\n\r\n{}",
     ],
@@ -88,7 +91,9 @@ def test_what_is_not_http_or_too_much_is_refused(sent: bytes) -> None:
     with listening(seconds=5) as port:
         answer = exchange(port, sent)
         assert answer[:10] in (b"HTTP/1.1 4", b""), answer[:200]
-        health = exchange(port, b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        health = exchange(
+            port, b"GET /health HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n"
+        )
         assert health.startswith(b"HTTP/1.1 200")
 
 
@@ -101,7 +106,7 @@ def test_a_body_that_does_not_come() -> None:
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT"])
 def test_a_silent_connection_is_closed(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "HEADERS", 0.1)
+    monkeypatch.setattr(connections, "HEADERS", 0.1)
     with listening() as port:
         assert exchange(port, sent) == b""
 

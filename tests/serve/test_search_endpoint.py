@@ -1,6 +1,7 @@
 """POST /search."""
 
 import asyncio
+from contextlib import ExitStack
 
 import httpx2
 import pytest
@@ -8,7 +9,8 @@ from served import Foods, client
 
 from tsgen.records import Reason
 from tsgen.serve.app import create_app
-from tsgen.serve.limits import Limits
+from tsgen.serve.http_errors import HttpError
+from tsgen.serve.limits import Limits, Shares
 
 
 def test_one_query() -> None:
@@ -75,17 +77,19 @@ def test_a_filter_is_handed_on_and_its_errors_come_back() -> None:
     assert answer.json()["error"]["message"] == "where: found 'nonsense'; expected a comparison"
 
 
-async def ask_at_once(foods: Foods, limits: Limits, queries: list[str]) -> list[httpx2.Response]:
+async def ask_at_once(
+    foods: Foods, limits: Limits, queries: list[str], waiting: int | None = None
+) -> list[httpx2.Response]:
     """Hold the first search until all others wait."""
     app = create_app(foods, limits=limits)
     foods.may_go_on.clear()
     transport = httpx2.ASGITransport(app)
-    async with httpx2.AsyncClient(transport=transport, base_url="http://here") as http:
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:
         first = asyncio.create_task(http.post("/search", json={"query": "first"}))
         while not foods.calls:
             await asyncio.sleep(0.001)
         others = [asyncio.create_task(http.post("/search", json={"query": q})) for q in queries]
-        while app.state.serving.model.waiting() < min(len(queries), limits.waiting):
+        while app.state.serving.model.waiting() < (waiting or len(queries)):
             await asyncio.sleep(0.001)
         foods.may_go_on.set()
         answers = await asyncio.gather(first, *others)
@@ -108,8 +112,24 @@ def test_clients_that_wait_are_answered_together(batch: int, calls: int) -> None
 
 def test_a_full_queue_sends_clients_away() -> None:
     foods = Foods()
-    answers = asyncio.run(ask_at_once(foods, Limits(waiting=2), ["rice"] * 5))
+    answers = asyncio.run(ask_at_once(foods, Limits(waiting=4), ["rice"] * 5, waiting=2))
     assert sorted(answer.status_code for answer in answers) == [200, 200, 200, 503, 503, 503]
     refused = next(answer for answer in answers if answer.status_code == 503)
     assert refused.headers["Retry-After"] == "1"
-    assert "found 2 queries waiting" in refused.json()["error"]["message"]
+    assert "found 3 of your own requests waiting" in refused.json()["error"]["message"]
+
+
+def test_a_client_leaves_places_for_others() -> None:
+    shares = Shares(8)
+    with ExitStack() as held:
+        for _ in range(6):
+            held.enter_context(shares.held("a", 1))
+        with pytest.raises(HttpError, match="found 6 of your own"), shares.held("a", 1):
+            pass
+        for _ in range(4):
+            held.enter_context(shares.held("b", 1))
+        for client in ("a", "b"):
+            with pytest.raises(HttpError, match="found 4 of your own"), shares.held(client, 1):
+                pass
+    with shares.held("a", 6), shares.held("b", 4):  # all were given back
+        pass

@@ -17,7 +17,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = write_small_engine(tmp_path_factory.mktemp("serve") / "engine")
     with Engine.load(folder) as collection:
         app = create_app(collection, limits=Limits(beam=20, query=40))
-        with TestClient(app) as client:
+        with TestClient(app, "http://localhost") as client:
             yield client
 
 

@@ -15,11 +15,24 @@ def serve(
         str | None,
         typer.Option(envvar="TSGEN_TOKEN", help="Who sends it may change documents."),
     ] = None,
+    read_token: Annotated[
+        str | None,
+        typer.Option(envvar="TSGEN_READ_TOKEN", help="Only who sends it, or --token, may read."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Another name of this server, as behind a proxy; * for any."
+        ),
+    ] = None,
     limit: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="body, queries, query, where, k, beam, seconds, waiting, batch or connections.",
+            help=(
+                "body, queries, query, where, k, beam, hypotheses, document, seconds, sending, "
+                "waiting, batch or connections."
+            ),
         ),
     ] = None,
 ) -> None:
@@ -33,13 +46,15 @@ def serve(
     from tsgen.errors import MissingExtraError
 
     try:
+        from tsgen.serve.access import Access
         from tsgen.serve.limits import Limits
         from tsgen.serve.server import serve
     except ImportError:
         raise MissingExtraError("tsgen serve", "serve") from None
     settings = read_settings(None, [f"limit.{one}" for one in limit or []])
     limits = Limits.from_mapping(settings.get("limit", {}), source="--limit")
-    serve(engine, host, port, token, limits)
+    access = Access.of(token, read_token, allow_host or (), host)
+    serve(engine, host, port, access, limits)
 
 
 def mcp(engine: EngineArgument) -> None:

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from tsgen.retrieve.engine import Engine
-from tsgen.serve.guard import Guard, check_token
+from tsgen.serve.access import Access
+from tsgen.serve.guard import Guard
 from tsgen.serve.http_errors import answer_errors
 from tsgen.serve.limits import Limits
 from tsgen.serve.routes import (
@@ -25,7 +26,7 @@ def create_app(
     engine: Engine,
     splitter: Splitter | None = None,
     limits: Limits | None = None,
-    token: str | None = None,
+    access: Access | None = None,
 ) -> FastAPI:
     """Build the application that serves an engine; its threads end with the application's lifespan.
 
@@ -33,8 +34,9 @@ def create_app(
         engine: What is searched and changed.
         splitter: Finds the words of a query in a snippet.
         limits: How much one request may ask for.
-        token: Who sends it may change documents; without a token nobody may.
+        access: Who may ask; by default everyone may read and nobody may change documents.
     """
+    access = access or Access.of()
     serving = Serving.start(engine, splitter or Splitter(), limits or Limits())
 
     @asynccontextmanager
@@ -52,11 +54,11 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.serving = serving
-    app.add_middleware(Guard, limits=serving.limits, meters=serving.meters)
+    app.add_middleware(Guard, limits=serving.limits, meters=serving.meters, access=access)
     answer_errors(app)
     app.include_router(search_router(serving))
     app.include_router(tracing_router(serving))
-    app.include_router(documents_router(serving, check_token(token)))
+    app.include_router(documents_router(serving, access))
     app.include_router(watching_router(serving))
     app.include_router(page_router())
     return app

@@ -1,21 +1,17 @@
 """What every request passes: limits on its body and its time, errors, the log and the meters."""
 
 import asyncio
-import hmac
 import logging
 import sys
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
-from typing import IO, Annotated, Any, Self
+from typing import IO, Any, Self
 from uuid import uuid4
 
 import orjson
-from fastapi import Depends
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -27,7 +23,7 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tsgen.errors import ConfigError
+from tsgen.serve.access import Access
 from tsgen.serve.http_errors import HttpError
 from tsgen.serve.limits import Limits
 
@@ -122,50 +118,6 @@ class Meters:
         return generate_latest(self.registry)
 
 
-# Who may change documents: those who know the token.
-
-_bearer = HTTPBearer(auto_error=False, description="The server's --token or TSGEN_TOKEN.")
-Sent = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
-
-
-def check_token(token: str | None) -> str | None:
-    """Refuse a token that an HTTP header cannot carry."""
-    if token is not None and not (token and token.isascii() and token.isprintable()):
-        raise ConfigError(
-            f"found a token of {len(token)} characters that a header cannot carry; expected "
-            "printable ASCII, e.g. the output of: openssl rand -hex 24"
-        )
-    return token
-
-
-def writers_only(token: str | None) -> Callable[[Sent], Awaitable[None]]:
-    """A dependency that lets only those through who send the token."""
-
-    async def check(sent: Sent) -> None:
-        if token is None:
-            raise HttpError(403, "read_only", _READ_ONLY)
-        if sent is None or not _same(sent.credentials, token):
-            found = "no token" if sent is None else "a wrong token"
-            raise HttpError(401, "unauthorized", f"found {found}; {_EXPECTED}", _CHALLENGE)
-
-    return check
-
-
-def _same(one: str, other: str) -> bool:
-    """Compare two secrets in a time that depends on neither: hashed, so that not even the length
-    shows."""
-    digests = (sha256(text.encode("utf-8", "surrogateescape")).digest() for text in (one, other))
-    return hmac.compare_digest(*digests)
-
-
-_CHALLENGE = {"WWW-Authenticate": "Bearer"}
-_EXPECTED = "expected the server's. Send the header 'Authorization: Bearer TOKEN'."
-_READ_ONLY = (
-    "found a change, but this server has no token; expected one, since only those who know it may "
-    "change documents. Start the server with --token or the variable TSGEN_TOKEN."
-)
-
-
 NOTED = "tsgen.noted"  # in the scope: what an endpoint adds to the request's line in the log
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH")
 HEADERS = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-referrer"}
@@ -202,8 +154,8 @@ class _Exchange:
 class Guard:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, meters: Meters) -> None:
-        self._app, self._limits, self._meters = app, limits, meters
+    def __init__(self, app: ASGIApp, limits: Limits, meters: Meters, access: Access) -> None:
+        self._app, self._limits, self._meters, self._access = app, limits, meters, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let one request pass, within the limits."""
@@ -220,6 +172,7 @@ class Guard:
     async def _within_limits(self, exchange: _Exchange, receive: Receive) -> None:
         late = self._slow_body()
         try:
+            self._access.check(exchange.scope)
             async with asyncio.timeout(self._limits.seconds):
                 body = await self._read(exchange, receive)
                 late = self._slow_answer(exchange.scope["method"])
@@ -269,7 +222,7 @@ class Guard:
             f"found no answer within {self._limits.seconds:g} seconds. Ask for less (fewer "
             "queries, a smaller k or beam), or allow more with --limit seconds=N."
         )
-        changed = " The change may still be made: get the document to see it."
+        changed = " The change had not begun and is not made: send it again."
         return HttpError(408, "too_slow", message + changed * (method in ("PUT", "DELETE")))
 
     def _note(self, exchange: _Exchange) -> None:

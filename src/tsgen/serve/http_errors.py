@@ -56,15 +56,6 @@ class Json(Response):
         return orjson.dumps(content)
 
 
-def busy(what: str, most: int) -> HttpError:
-    """The error for a request that comes when too many wait already."""
-    message = (
-        f"found {most} {what} waiting, which is as many as this server lets wait. Ask again in a "
-        "second, or let more wait with --limit waiting=N."
-    )
-    return HttpError(503, "busy", message, {"Retry-After": "1"})
-
-
 def answer_errors(app: FastAPI) -> None:
     """Make the app answer every kind of error in the one form."""
     app.add_exception_handler(HttpError, _on_http_error)

@@ -15,10 +15,10 @@ from tsgen.records import Document, Hit
 from tsgen.retrieve.explain import Trace, Why, shortened, trace, why
 from tsgen.retrieve.results import hits_json
 from tsgen.retrieve.snapshot import Snapshot
-from tsgen.serve.guard import CONTENT_TYPE, NOTED, writers_only
+from tsgen.serve.access import Access
+from tsgen.serve.guard import CONTENT_TYPE, NOTED
 from tsgen.serve.http_errors import HttpError, Json, of_engine, shown
 from tsgen.serve.schemas import (
-    DocumentBody,
     Readiness,
     SearchAnswer,
     SearchRequest,
@@ -32,6 +32,7 @@ from tsgen.serve.schemas import (
     Written,
     errors,
     limited_bodies,
+    limited_document,
     limited_search,
 )
 from tsgen.serve.worker import Ask, Serving
@@ -48,11 +49,12 @@ DocumentId = Annotated[
 ]
 
 
-def documents_router(serving: Serving, token: str | None) -> APIRouter:
+def documents_router(serving: Serving, access: Access) -> APIRouter:
     """The endpoints that read, write and remove one document."""
     router = APIRouter(tags=["documents"])
     engine = serving.engine
-    writers = [Depends(writers_only(token))]
+    writers = [Depends(access.writers_only())]
+    documented = limited_document(serving.limits)
 
     @router.get(PATH, response_model=ShownDocument, responses=errors(404, 422, 503))
     async def read(document_id: DocumentId) -> Json:
@@ -64,30 +66,42 @@ def documents_router(serving: Serving, token: str | None) -> APIRouter:
     @router.put(
         PATH,
         response_model=Written,
-        responses=errors(401, 403, 404, 409, 415, 422, 503) | {201: {"model": Written}},
+        responses=errors(403, 404, 409, 415, 422, 503) | {201: {"model": Written}},
         dependencies=writers,
     )
-    async def write(document_id: DocumentId, body: DocumentBody, request: Request) -> Json:
+    async def write(
+        document_id: DocumentId,
+        body: documented,  # type: ignore[valid-type]
+        request: Request,
+    ) -> Json:
         """Add a document (201) or replace it (200). The next search sees it."""
         request.scope[NOTED]["characters"] = len(body.title) + len(body.text)
         document = Document(document_id, body.text, body.title, body.metadata)
-        changed = await _or_409(serving.writer.run(lambda: engine.add([document], prepare=True)))
+        with serving.changes.held(_client(request), 1):
+            adding = serving.writer.finish(lambda: engine.add([document], prepare=True))
+            changed = await _or_409(adding)
         change, status = ("added", 201) if changed.added else ("updated", 200)
         return Json({"id": document_id, "change": change}, status)
 
     @router.delete(
         PATH,
         response_model=Written,
-        responses=errors(401, 403, 404, 409, 422, 503),
+        responses=errors(403, 404, 409, 422, 503),
         dependencies=writers,
     )
-    async def remove(document_id: DocumentId) -> Json:
+    async def remove(document_id: DocumentId, request: Request) -> Json:
         """Remove a document. No later search finds it."""
-        removing = serving.writer.run(lambda: engine.remove([document_id], prepare=True))
-        await _or_404(_or_409(removing))
+        with serving.changes.held(_client(request), 1):
+            removing = serving.writer.finish(lambda: engine.remove([document_id], prepare=True))
+            await _or_404(_or_409(removing))
         return Json({"id": document_id, "change": "removed"})
 
     return router
+
+
+def _client(request: Request) -> str:
+    """Who asks, for shares: the address, or that which a proxy on this machine names."""
+    return request.client.host if request.client else ""
 
 
 async def _or_404(found: Awaitable[T]) -> T:
@@ -120,7 +134,8 @@ def search_router(serving: Serving) -> APIRouter:
 
         Searches that wait at the same time are answered together, whoever asked.
         """
-        results = await answer(serving, body)
+        with serving.queries.held(_client(request), len(body.asked)):  # type: ignore[attr-defined]
+            results = await answer(serving, body)
         request.scope[NOTED].update(noted(body, results))
         return Json({"results": results})
 
@@ -175,13 +190,15 @@ def tracing_router(serving: Serving) -> APIRouter:
     async def trace_search(body: traced, request: Request) -> Json:  # type: ignore[valid-type]
         """The beams of a search, step by step."""
         request.scope[NOTED].update(_noted(body))
-        return Json(await _with_model(serving, lambda: _traced(serving, body)))
+        with serving.queries.held(_client(request), 1):
+            return Json(await _with_model(serving, lambda: _traced(serving, body)))
 
     @router.post("/why", response_model=WhyAnswer, responses=errors(404, 415, 422, 503))
     async def why_document(body: asked, request: Request) -> Json:  # type: ignore[valid-type]
         """Why a document was or was not found, and what beam would have kept it."""
         request.scope[NOTED].update(_noted(body))
-        return Json(await _with_model(serving, lambda: _asked(serving, body)))
+        with serving.queries.held(_client(request), 1):
+            return Json(await _with_model(serving, lambda: _asked(serving, body)))
 
     return router
 

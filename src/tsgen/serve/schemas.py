@@ -91,7 +91,26 @@ def limited_search(limits: Limits) -> type[SearchRequest]:
         name: (kind, Field(default, description=own[name].description))
         for name, (kind, default) in changed.items()
     }
-    return create_model("SearchRequest", __base__=SearchRequest, **described)  # type: ignore[call-overload,no-any-return]
+    return create_model(  # type: ignore[call-overload,no-any-return]
+        "SearchRequest", __base__=SearchRequest, __validators__=_bounded(limits), **described
+    )
+
+
+def _bounded(limits: Limits) -> dict[str, Any]:
+    """The check that a request's queries and beam together stay within the limit."""
+    most = limits.hypotheses
+
+    def check(asked: SearchRequest) -> SearchRequest:
+        wanted = len(asked.asked) * (asked.beam or 1)
+        if wanted > most:
+            raise ValueError(
+                f"at most {most:,} hypotheses, the queries times the beam, which are {wanted:,}. "
+                "Ask fewer queries at a time, or with a smaller beam, or start the server with "
+                "--limit hypotheses=N"
+            )
+        return asked
+
+    return {"_bounded": model_validator(mode="after")(check)}
 
 
 def _text_of(most: int) -> Any:
@@ -161,6 +180,27 @@ class DocumentBody(Body):
         return value
 
 
+def limited_document(limits: Limits) -> type[DocumentBody]:
+    """The class `DocumentBody` with the server's limit for the length of a document."""
+    most = limits.document
+    text = (Annotated[str, Field(min_length=1, max_length=most), AfterValidator(_encodable)], ...)
+    title = (Annotated[str, Field(max_length=most), AfterValidator(_encodable)], "")
+
+    def check(document: DocumentBody) -> DocumentBody:
+        length = len(document.title) + len(document.text)
+        if length > most:
+            raise ValueError(
+                f"a title and a text of at most {most:,} characters together, not {length:,}. Put "
+                "it in as several documents, or start the server with --limit document=N"
+            )
+        return document
+
+    checks: Any = {"_bounded": model_validator(mode="after")(check)}
+    return create_model(
+        "DocumentBody", __base__=DocumentBody, __validators__=checks, text=text, title=title
+    )
+
+
 def _check_storable(value: Any, deepest: int) -> None:
     """Refuse metadata that cannot be written and read again as it is."""
     if isinstance(value, str):
@@ -217,9 +257,12 @@ class ErrorAnswer(BaseModel):
     error: ErrorBody
 
 
+ALWAYS = (400, 401, 408, 413, 421, 500)  # what any request may meet
+
+
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The description of an endpoint's errors, with those that any request may meet."""
-    return {status: {"model": ErrorAnswer} for status in sorted({400, 408, 413, 500, *statuses})}
+    return {status: {"model": ErrorAnswer} for status in sorted({*ALWAYS, *statuses})}
 
 
 # The bodies of /trace and /why, as the OpenAPI description shows them.

@@ -15,8 +15,7 @@ import torch
 from tsgen.records import Hit
 from tsgen.retrieve.engine import Engine
 from tsgen.serve.guard import Meters
-from tsgen.serve.http_errors import busy
-from tsgen.serve.limits import Limits
+from tsgen.serve.limits import Limits, Shares, busy
 from tsgen.terms.words import Splitter
 
 # Threads for work that would block the event loop, with a bounded number of jobs before them.
@@ -41,6 +40,25 @@ class Worker:
         self._jobs += 1
         try:
             return await asyncio.wrap_future(self._threads.submit(function))
+        finally:
+            self._jobs -= 1
+
+    async def finish(self, change: Callable[[], T]) -> T:
+        """Queue a change and return its result. If its client's time is up before it has begun, it
+        is never made; once it has begun, its end is waited for, however long that takes."""
+        if self._jobs >= self._most:
+            raise busy(self._name, self._most)
+        self._jobs += 1
+        try:
+            job = self._threads.submit(change)
+            result = asyncio.wrap_future(job)
+            try:
+                await asyncio.wait([result])
+            except asyncio.CancelledError:
+                if job.cancel():
+                    raise
+                await asyncio.wait([result])
+            return result.result()
         finally:
             self._jobs -= 1
 
@@ -180,6 +198,8 @@ class Serving:
     model: ModelThread
     reader: Worker  # documents and snippets; the splitter's stemmer is for one thread
     writer: Worker  # changes, which may wait for another process that writes
+    queries: Shares  # the places of the model's queue by client
+    changes: Shares  # and those of the writer's
 
     @classmethod
     def start(cls, engine: Engine, splitter: Splitter, limits: Limits) -> Self:
@@ -210,6 +230,8 @@ class Serving:
             model,
             reader,
             Worker("changes", limits.waiting, partial(_use_cores, 1), CHANGES),
+            Shares(limits.waiting),
+            Shares(limits.waiting),
         )
 
     def close(self) -> None:
