@@ -92,7 +92,7 @@ def _request(rng: random.Random, body: bytes, token: str) -> bytes:
     length = rng.choice([str(len(body))] * 8 + ["0", "-1", "9" * 30])
     headers = [
         f"{method} {path} HTTP/1.1",
-        "Host: here",
+        "Host: localhost",
         f"Content-Type: {rng.choice([TYPES[0]] * 4 + TYPES)}",
         f"Authorization: {rng.choice(['Bearer ' + token] * 3 + ['Bearer', 'Basic eA==', 'x'])}",
         f"Content-Length: {length}",

@@ -77,7 +77,7 @@ def test_from_start_to_end(engine: Path, tmp_path: Path) -> None:
 
 
 def test_a_warning_where_others_can_reach_it(engine: Path, tmp_path: Path) -> None:
-    options = ["--host", "0.0.0.0", "--port", "0"]
+    options = ["--host", "0.0.0.0", "--port", "0", "--token", "secret"]
     process = start(tmp_path, "serve", str(engine), *options)
     while len(logged(tmp_path)) < 2:
         assert process.is_alive()
@@ -85,7 +85,7 @@ def test_a_warning_where_others_can_reach_it(engine: Path, tmp_path: Path) -> No
     process.kill()
     process.join()
     assert [line["level"] for line in logged(tmp_path)[:2]] == ["info", "warning"]
-    assert "no one can change documents" in logged(tmp_path)[1]["advice"]
+    assert "can read all documents" in logged(tmp_path)[1]["advice"]
 
 
 def test_limits_and_extras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,9 @@ def test_reading_needs_the_token_for_reading_or_that_for_changes() -> None:
             assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
             assert "token for reading" in answer.json()["error"]["message"]
         assert http.post("/search", json=asked).status_code == 401
-        assert http.post("/search", json=asked, headers={"Authorization": "read"}).status_code == 401
+        assert (
+            http.post("/search", json=asked, headers={"Authorization": "read"}).status_code == 401
+        )
         wrong = http.post("/search", json=asked, headers={"Authorization": "Bearer rea"})
         assert "found a wrong token" in wrong.json()["error"]["message"]
         for headers in (READ, AUTHORIZED, {"Authorization": "bearer read"}):

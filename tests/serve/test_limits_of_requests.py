@@ -8,6 +8,8 @@ from functools import partial
 import pytest
 from served import AUTHORIZED, Foods, client
 
+from tsgen.serve.worker import CHANGES
+
 JSON = {"Content-Type": "application/json"}
 
 
@@ -126,18 +128,18 @@ def test_a_search_that_takes_too_long() -> None:
 def test_a_change_that_has_begun_is_finished_and_one_that_has_not_is_not_made() -> None:
     foods = Foods()
     foods.may_go_on.clear()
-    with client(foods, seconds=0.1) as http, ThreadPoolExecutor(1) as other:
+    with client(foods, seconds=0.1) as http, ThreadPoolExecutor(CHANGES) as others:
         put = partial(http.put, json={"text": "oats"}, headers=AUTHORIZED)
-        begun = other.submit(put, "/documents/begun")
-        while not foods.changing:
+        begun = [others.submit(put, f"/documents/begun{i}") for i in range(CHANGES)]
+        while foods.changing < CHANGES:
             time.sleep(0.001)
         late = put("/documents/late")
         assert late.status_code == 408
         assert "had not begun and is not made" in late.json()["error"]["message"]
-        assert not begun.done()
+        assert not any(change.done() for change in begun)
         foods.may_go_on.set()
-        assert begun.result(20).status_code == 201
-        assert http.get("/documents/begun").status_code == 200
+        assert [change.result(20).status_code for change in begun] == [201] * CHANGES
+        assert http.get("/documents/begun0").status_code == 200
         assert http.get("/documents/late").status_code == 404
 
 

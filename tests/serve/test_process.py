@@ -91,9 +91,7 @@ def test_what_is_not_http_or_too_much_is_refused(sent: bytes) -> None:
     with listening(seconds=5) as port:
         answer = exchange(port, sent)
         assert answer[:10] in (b"HTTP/1.1 4", b""), answer[:200]
-        health = exchange(
-            port, b"GET /health HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n"
-        )
+        health = exchange(port, b"GET /health HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n")
         assert health.startswith(b"HTTP/1.1 200")
 
 

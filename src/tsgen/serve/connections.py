@@ -8,6 +8,8 @@ them. A connection whose request is being worked on never gives way. What uvicor
 """
 
 import asyncio
+import socket
+import struct
 from collections import Counter
 from time import monotonic
 from typing import Any
@@ -47,7 +49,7 @@ class PatientConnection(H11Protocol):
         super().connection_made(transport)
         taken = len(self.connections)
         if taken > self._limits.connections + SPARE:
-            transport.abort()
+            self.cut_off()
         elif taken > self._limits.connections and not self._make_room():
             self.app = _full(self._limits.connections)
         self._wait_for_headers()
@@ -106,6 +108,13 @@ class PatientConnection(H11Protocol):
         at_work = not self._is_idle() and not self.cycle.more_body and not self.flow.write_paused
         return None if at_work else now - self._since
 
+    def cut_off(self) -> None:
+        """Close the connection now, and let the system forget what the client has not taken."""
+        open_socket = self.transport.get_extra_info("socket")
+        if open_socket is not None and open_socket.fileno() >= 0:
+            open_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
+
     def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
@@ -133,7 +142,7 @@ class PatientConnection(H11Protocol):
         if unsent != self._unsent:  # some was taken, or more was written because it was
             self._unsent, self._since = unsent, monotonic()
         elif monotonic() - self._since >= self._limits.sending:
-            self.transport.abort()
+            self.cut_off()
             return
         self._sending = self.loop.call_later(TICK * self._limits.sending, self._look)
 
@@ -155,7 +164,7 @@ class PatientConnection(H11Protocol):
             return False
         *_, victim = max(candidates, key=lambda candidate: candidate[:2])
         self.connections.discard(victim)  # before it is lost, so that it does not count twice
-        victim.transport.abort()
+        victim.cut_off()
         return True
 
 
@@ -167,7 +176,7 @@ def _address(connection: Any) -> str:
 def _full(most: int) -> Any:
     """An application that answers each request with a 503."""
     message = (
-        f"found {most} connections open, all of them at work; expected fewer. Ask again in a "
+        f"found {most} connections open, which is as many as this server takes. Ask again in a "
         "second, or let the server take more with --limit connections=N."
     )
     headers = {"Retry-After": "1", "Connection": "close"}

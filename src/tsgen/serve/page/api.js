@@ -8,9 +8,21 @@ async function answer(response) {
   throw new Problem(body?.error?.message ?? `The server answered with the status ${response.status}.`);
 }
 
+// A server with a token for reading asks for it once a tab.
+async function ask(path, options = {}) {
+  const known = sessionStorage.getItem("token");
+  const headers = { ...options.headers, ...(known && { Authorization: `Bearer ${known}` }) };
+  const response = await fetch(path, { ...options, headers });
+  if (response.status !== 401) return response;
+  const given = prompt("This server answers those who know its token for reading. The token:");
+  if (!given) return response;
+  sessionStorage.setItem("token", given.trim());
+  return ask(path, options);
+}
+
 async function send(path, options) {
   try {
-    return await answer(await fetch(path, options));
+    return await answer(await ask(path, options));
   } catch (error) {
     if (error instanceof Problem) throw error;
     throw new Problem("The server cannot be reached. Is it still running?");
