@@ -19,6 +19,7 @@ from tsgen.serve.access import Access
 from tsgen.serve.guard import CONTENT_TYPE, NOTED
 from tsgen.serve.http_errors import HttpError, Json, of_engine, shown
 from tsgen.serve.schemas import (
+    DocumentBody,
     Readiness,
     SearchAnswer,
     SearchRequest,
@@ -75,8 +76,9 @@ def documents_router(serving: Serving, access: Access) -> APIRouter:
         request: Request,
     ) -> Json:
         """Add a document (201) or replace it (200). The next search sees it."""
-        request.scope[NOTED]["characters"] = len(body.title) + len(body.text)
-        document = Document(document_id, body.text, body.title, body.metadata)
+        sent: DocumentBody = body
+        request.scope[NOTED]["characters"] = len(sent.title) + len(sent.text)
+        document = Document(document_id, sent.text, sent.title, sent.metadata)
         with serving.changes.held(_client(request), 1):
             adding = serving.writer.finish(lambda: engine.add([document], prepare=True))
             changed = await _or_409(adding)

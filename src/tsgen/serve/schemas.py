@@ -183,8 +183,11 @@ class DocumentBody(Body):
 def limited_document(limits: Limits) -> type[DocumentBody]:
     """The class `DocumentBody` with the server's limit for the length of a document."""
     most = limits.document
-    text = (Annotated[str, Field(min_length=1, max_length=most), AfterValidator(_encodable)], ...)
-    title = (Annotated[str, Field(max_length=most), AfterValidator(_encodable)], "")
+    text: Any = (
+        Annotated[str, Field(min_length=1, max_length=most), AfterValidator(_encodable)],
+        ...,
+    )
+    title: Any = (Annotated[str, Field(max_length=most), AfterValidator(_encodable)], "")
 
     def check(document: DocumentBody) -> DocumentBody:
         length = len(document.title) + len(document.text)
