@@ -148,3 +148,11 @@ def test_one_document_left_needs_no_postings(documents: int) -> None:
     arrays.post_docs[arrays.post_offsets[1] :] = 99  # what must not be looked at any more
     after = constraint.close(frontier, chosen(constraint, frontier, [1]))
     assert constraint.valid(after).tolist() == [1 if documents == 1 else 0]
+
+
+def test_the_only_document_of_a_collection_is_decided_from_the_start() -> None:
+    corpus = word_corpus([[0, 1, 2]])
+    constraint = PostingsConstraint(corpus.arrays, corpus.spelling)
+    for _ in range(50):  # it was read from whatever memory there was
+        frontier = constraint.start(2)
+        assert constraint.decided(frontier, np.array([0, 1])).tolist() == [0, 0]

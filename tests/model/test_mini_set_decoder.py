@@ -27,12 +27,14 @@ def test_all_orders_of_a_set_are_one() -> None:
     for order in permutations((1, 3, 5)):
         assert_close(after(backbone, order), expected, atol=1e-5, rtol=0)
     assert not torch.allclose(after(backbone, (1, 3, 6)), expected, atol=1e-2)
+    assert backbone.order_free
 
 
 def test_a_sequence_decoder_tells_them_apart() -> None:
     torch.manual_seed(7)
     backbone = FAMILIES["mini-word"]()
     assert not torch.allclose(after(backbone, (1, 3)), after(backbone, (3, 1)), atol=1e-2)
+    assert not backbone.order_free
 
 
 def test_pieces_of_a_term_have_an_order() -> None:

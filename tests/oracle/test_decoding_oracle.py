@@ -1,7 +1,7 @@
 """The beam search against brute force over all permutations, on many tiny corpora."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -53,8 +53,12 @@ class Case:
 
     def backbone(self, sets: bool = False) -> ToyBackbone:
         """Logits of every order of its own, or of every set."""
-        by_set = as_set_of_tokens if len(self.corpus.spelling) + 1 == self.outputs else BY_SET
+        by_set = as_set_of_tokens if self.by_words else BY_SET
         return ToyBackbone(self.outputs, by_set if sets else as_it_is)
+
+    @property
+    def by_words(self) -> bool:
+        return len(self.corpus.spelling) == len(self.corpus.spelling.tokens)
 
     @property
     def outputs(self) -> int:
@@ -81,6 +85,7 @@ def cases(draw: st.DrawFn, terms: int = 6) -> Case:
     else:
         pieces = st.lists(st.integers(0, PIECES - 1), min_size=1, max_size=3)
         corpus = subword_corpus(sets, draw(st.lists(pieces, min_size=count, max_size=count)))
+    corpus = replace(corpus, outputs=draw(st.sampled_from([1, 4])) * corpus.outputs)
     heavy = draw(st.sampled_from([None, 1, 2]))
     return Case(corpus, draw(st.sampled_from("abc")), heavy, draw(st.sampled_from([None, 0, 1])))
 
@@ -198,6 +203,29 @@ def test_how_states_are_stored_changes_nothing(
     plain = Case(case.corpus, case.query, None, None)
     how = {"beam": beam, "merge": merge, "per_document": per_document}
     assert case.search(backbone, **how) == plain.search(backbone, **how)
+
+
+@some
+@given(cases(), st.integers(1, 9), st.sampled_from(["max", "sum", "none"]))
+def test_states_that_are_the_same_are_scored_once(case: Case, beam: int, merge: str) -> None:
+    """For two queries together, which may have equal sets but no equal states."""
+    found, scored = [], []
+    for order_free in (False, True):
+        backbone = case.backbone(sets=True)
+        backbone.order_free = order_free
+        queries, config = [case.query, "another"], DecodeConfig(beam=beam, merge=merge)
+        found.append(search(backbone, case.constraint(), queries, EVERYTHING, config))
+        scored.append(backbone.scored)
+    assert found[0] == found[1]
+    assert scored[1] <= scored[0]
+
+
+def test_orders_of_one_set_are_scored_once() -> None:
+    case = Case(word_corpus([[0, 1, 2, 3]]), "a", None, None)
+    backbone = case.backbone(sets=True)
+    backbone.order_free = True
+    case.search(backbone, merge="none")
+    assert backbone.scored == 1 + 4 + 6 + 4  # the sets with fewer than four of the four terms
 
 
 @some

@@ -39,11 +39,13 @@ def as_set_of_tokens(prefix: Prefix) -> object:
 class ToyBackbone:
     """Counts its rows, and forgets nodes when told to, so a search must use the numbers it gets."""
 
+    order_free = False
+
     def __init__(
         self, outputs: int, view: Callable[[Prefix], object] = as_it_is, spread: float = 4.0
     ) -> None:
         self.output_size, self._view, self._spread = outputs, view, spread
-        self.rows = 0
+        self.rows = self.scored = 0
         self._rows: dict[str, np.ndarray] = {}
 
     def encode(
@@ -74,6 +76,7 @@ class ToyBackbone:
         return torch.arange(len(cache))
 
     def logits(self, hidden: torch.Tensor, tokens: torch.Tensor | None = None) -> torch.Tensor:
+        self.scored += len(hidden)
         return hidden if tokens is None else hidden[:, tokens]
 
     def log_normaliser(self, hidden: torch.Tensor) -> torch.Tensor:

@@ -223,12 +223,14 @@ def valid_documents(index: Index, documents: Documents, i: int) -> Int32:
 def only_document(index: Index, documents: Documents, sets: Int) -> Int:
     """[C] the document in Y of set `sets[c]` if there is one only, else -1.
 
-    Such a Y is never in the form of bitmaps, which have more than `limit` ≥ 1 documents.
+    In the form of bitmaps, which have more than `limit` ≥ 1 documents, such a Y is only that of the
+    empty set in a collection of one document.
     """
-    only = np.empty(len(sets), dtype=np.int64)
+    only = np.full(len(sets), -1, dtype=np.int64)
     for c in range(len(sets)):
-        one = documents.sizes[sets[c]] == 1
-        only[c] = valid_documents(index, documents, sets[c])[0] if one else -1
+        if documents.sizes[sets[c]] == 1:
+            bitmaps = documents.form[sets[c]] == BITMAPS
+            only[c] = 0 if bitmaps else valid_documents(index, documents, sets[c])[0]
     return only
 
 

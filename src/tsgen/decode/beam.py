@@ -24,6 +24,7 @@ import torch
 
 from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged, spans
 from tsgen.constrain.kernels import Keys, first_equal, member_keys
+from tsgen.constrain.term_sets import SetFrontier
 from tsgen.decode.hypotheses import (
     Backpointers,
     Candidates,
@@ -124,12 +125,14 @@ def expand(
     hidden: torch.Tensor,
     floor: Float,
     wanted: Wanted,
+    same: Int | None = None,
 ) -> tuple[Candidates, Candidates]:
-    """The best candidates that close their unit, and the best that go on spelling it."""
+    """The best candidates that close their unit, and the best that go on spelling it; `same` as in
+    `Scorer.blocks`."""
     allowed = constraint.allowed(frontier, partial.cursor)
     first = np.searchsorted(partial.query, np.arange(len(floor) + 1))
     closed, opened = [], []
-    for block in scorer.blocks(hidden, allowed, first):
+    for block in scorer.blocks(hidden, allowed, first, same):
         rooms = wanted.rooms
         while True:
             best = block.best(partial.score, floor, rooms)
@@ -416,10 +419,12 @@ class Beam:
         partial = Candidates.unspelled(live.query, cursor, live.score, live.node)
         finished, hidden = partial.take(np.zeros(0, dtype=np.int64)), live.hidden
         floor = self._bars() if wanted.bounded else np.full_like(self._bars(), -np.inf)
+        same = self._same_states(frontier, live)
         while True:
             closed, partial = expand(
-                self._constraint, self._scorer, frontier, partial, hidden, floor, wanted
+                self._constraint, self._scorer, frontier, partial, hidden, floor, wanted, same
             )
+            same = None
             finished = Candidates.join([finished, closed])
             kept = compete(self._constraint, frontier, finished, wanted)
             floor = np.maximum(floor, _bar(kept, wanted, len(floor)))
@@ -428,6 +433,14 @@ class Beam:
                 return kept.take(rank_within(kept.query) < wanted.sets)
             node, hidden = self._step(partial)
             partial = replace(partial, node=node)
+
+    def _same_states(self, frontier: Any, live: Live) -> Int | None:
+        """[R] the first hypothesis of the same query with the same set, where the model's state
+        depends on nothing else; None where it does."""
+        if not (isinstance(frontier, SetFrontier) and self._backbone.order_free):
+            return None
+        keys = frontier.keys[frontier.set_of[live.row]]
+        return first_equal(keys + member_keys(live.query + _QUERIES))
 
     def _choose(
         self, live: Live, closed: Closed, wanted: Wanted, look_ahead: LookAhead | None

@@ -79,25 +79,39 @@ class Scorer:
             self._column = self._columns(alphabet)
             self._tokens = torch.from_numpy(alphabet.astype(np.int64))
 
-    def blocks(self, hidden: torch.Tensor, allowed: Allowed, first: Int) -> Iterator[Block]:
-        """Logits of what may follow each cursor; query q has the cursors first[q]:first[q + 1]."""
+    def blocks(
+        self, hidden: torch.Tensor, allowed: Allowed, first: Int, same: Int | None = None
+    ) -> Iterator[Block]:
+        """Logits of what may follow each cursor.
+
+        Args:
+            hidden: [C, d] the model's state at each cursor.
+            allowed: what may follow.
+            first: query q has the cursors first[q]:first[q + 1].
+            same: [C] the first cursor of the same query with the same state, if that is known.
+        """
         most, start = max(1, BLOCK // self._outputs), 0
         for stop in range(1, len(first)):
             if stop == len(first) - 1 or first[stop + 1] - first[start] > most:
                 rows = slice(first[start], first[stop])
                 within = first[start : stop + 1] - first[start]
-                scored = self._logits(hidden[rows], allowed, rows)
+                known = None if same is None else same[rows] - rows.start
+                scored = self._logits(hidden[rows], allowed, rows, known)
                 yield Block(allowed, rows, slice(start, stop), within, *scored)
                 start = stop
 
     def _logits(
-        self, hidden: torch.Tensor, allowed: Allowed, rows: slice
+        self, hidden: torch.Tensor, allowed: Allowed, rows: slice, same: Int | None
     ) -> tuple[NDArray[np.float32], Int32, Float]:
         if self._config.normalise == "valid":
             return self._valid_logits(hidden, allowed, rows)
         if self._config.normalise == "docid":
             return self._docid_logits(hidden, allowed)
-        return self._full_logits(hidden, allowed)
+        if same is None:
+            return self._full_logits(hidden, allowed)
+        leaders, of_leader = np.unique(same, return_inverse=True)
+        scores, column, normaliser = self._full_logits(hidden[torch.from_numpy(leaders)], allowed)
+        return scores[of_leader], column, normaliser[of_leader]
 
     def _full_logits(
         self, hidden: torch.Tensor, allowed: Allowed

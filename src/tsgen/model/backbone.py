@@ -65,6 +65,11 @@ class Backbone(nn.Module, ABC):
     def output_size(self) -> int:
         """V, the number of output symbols, over which `logits` without `tokens` is defined."""
 
+    @property
+    def order_free(self) -> bool:
+        """Whether a state after whole terms is the same in whatever order these were generated."""
+        return False
+
     @abstractmethod
     def encode(self, queries: Sequence[str]) -> tuple[Any, torch.Tensor, torch.Tensor]:
         """Read the queries once.

@@ -349,6 +349,11 @@ class Mini(Backbone):
         """The number of pieces of the tokenizer, or of terms."""
         return self.table.size
 
+    @property
+    def order_free(self) -> bool:
+        """Whether the decoder is a set decoder, and nothing beside it reads the terms' places."""
+        return self.config.decoder == "set" and self.adaptive is None
+
     @torch.no_grad()
     def encode(self, queries: Sequence[str]) -> tuple[MiniCache, Tensor, Tensor]:
         """Read the queries once; the cache, the node where each DocID starts, its hidden state."""

@@ -141,6 +141,11 @@ class TermVectors(Backbone):
         """The number of terms."""
         return len(self.vectors)
 
+    @property
+    def order_free(self) -> bool:
+        """Return True: every state is the query's vector."""
+        return True
+
     @torch.no_grad()
     def encode(self, queries: Sequence[str]) -> tuple[QueryTree, Tensor, Tensor]:
         """Read the queries once; the cache, a node for each query, and their vectors [Q, d]."""
