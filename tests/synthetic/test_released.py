@@ -8,7 +8,7 @@ import pytest
 from tsgen.corpus.load import load
 from tsgen.errors import DataError
 from tsgen.settings import QueriesConfig
-from tsgen.synthetic.writing import QUERIES, counts, make_queries
+from tsgen.synthetic.writing import QUERIES, counts, make_queries, queries_config
 
 TEXTS = ["Tea is a hot drink.", "Rye is a grain.", "Salt is a mineral."]
 SYNTHETIC = [
@@ -67,6 +67,12 @@ def test_a_set_without_them_says_so(tmp_path: Path) -> None:
     data = load(write_nq320k(tmp_path / "nq", synthetic=False))
     with pytest.raises(DataError, match=r"no synthetic queries come with it.*named synthetic"):
         make_queries(data, QueriesConfig(writer="released"), 0, tmp_path)
+
+
+def test_the_setting_is_not_taken_for_a_table_of_the_writer() -> None:
+    table = {"writer": "extractive", "released": True, "extractive": {"words": 9}}
+    config = queries_config({"queries": table})
+    assert (config.released, config.options) == (True, {"words": 9})
 
 
 def test_counts(tmp_path: Path) -> None:

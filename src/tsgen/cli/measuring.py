@@ -188,6 +188,7 @@ def reproduce(
 
     Example: `tsgen reproduce table6 --data stdlib: --rows "term set,as a sequence"`
     """
+    from tsgen import parallel as processes
     from tsgen.cli.publishing import publish_experiment
     from tsgen.config import read_settings
     from tsgen.corpus.load import load
@@ -217,6 +218,8 @@ def reproduce(
     with progress():
         given |= {"limit": limit, "measures": names_in(measures)}
         done = run(experiment, source, **given)
+    if processes.rank():  # of several processes the first one writes
+        return
     write_json(json, done.figures)
     told: dict[str, object] = {"form": form, "split": split, "limit": limit, "minutes": minutes}
     told |= {"seeds": seeds, "rows": rows, "as": known_as}

@@ -43,7 +43,9 @@ def queries_config(settings: Mapping[str, Mapping[str, Any]]) -> QueriesConfig:
     """Read the table [queries] of a settings file. Tables inside it, such as [queries.local], are
     the settings of the writers of that name."""
     table = dict(settings.get("queries", {}))
-    options = {name: table.pop(name) for name in WRITERS.names() if name in table}
+    # A writer may have the name of a setting: only tables are options of writers.
+    tables = [name for name in WRITERS.names() if isinstance(table.get(name), Mapping)]
+    options = {name: table.pop(name) for name in tables}
     chosen = str(table.get("writer", QueriesConfig().writer))
     table.setdefault("options", options.get(chosen, {}))
     return QueriesConfig.from_mapping(table, source="[queries]")
