@@ -29,8 +29,8 @@ def test_passages(tmp_path: Path) -> None:
     data = load(folder)
     assert list(data.documents()) == [Document("0", "first passage"), Document("1", "second")]
     assert sorted(data.queries()) == ["10", "7", "8", "9"]
-    assert data.splits == ["train", "dev.small"]
-    assert data.judgments("dev.small") == {"9": {"0": 1}}
+    assert data.splits == ["train", "test"]
+    assert data.judgments("test") == {"9": {"0": 1}}
 
 
 def test_documents_with_addresses_and_the_tracks_own_names(tmp_path: Path) -> None:
@@ -76,6 +76,22 @@ def test_ms300k_is_a_list_of_ids(tmp_path: Path) -> None:
     assert data.judgments("train") == {"1": {"D1": 1}}
     assert len(data.problems) == 0
     assert data.fingerprint != whole
+
+
+def test_what_papers_test_on_is_no_dev_split(tmp_path: Path) -> None:
+    """So no system validates on it: neither on dev.small nor on the dev that it is a part of."""
+    files = {
+        "collection_tsv": "0\tone\n1\ttwo\n",
+        "queries_dev_tsv": "9\twhen\n10\twho\n",
+        "qrels_dev_tsv": "9\t0\t0\t1\n10\t0\t1\t1\n",
+    }
+    assert load(write(tmp_path, **files)).splits == ["test"]
+    small = {"queries_dev_small_tsv": "9\twhen\n", "qrels_dev_small_tsv": "9\t0\t0\t1\n"}
+    data = load(write(tmp_path, **small))
+    assert set(data.splits) == {"test", "dev.full"}
+    assert data.judgments("test") == {"9": {"0": 1}}
+    own = {"queries_test_tsv": "7\tok\n", "qrels_test_tsv": "7\t0\t1\t1\n"}
+    assert set(load(write(tmp_path, **own)).splits) == {"dev", "dev.small", "test"}
 
 
 def test_columns_may_be_named(tmp_path: Path) -> None:

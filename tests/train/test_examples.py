@@ -9,10 +9,12 @@ from toy import write_beir
 from tsgen.corpus.load import load
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import DataError
+from tsgen.queries.negatives import training_sets
 from tsgen.queries.pairs import Pair
 from tsgen.records import TermSet
 from tsgen.settings import PairsConfig
-from tsgen.train.examples import examples, own_pairs, read_pairs
+from tsgen.synthetic.local_writer import pairs_to_learn
+from tsgen.train.examples import examples, numbered_examples, own_pairs, read_pairs
 
 DOCUMENTS = {"d0": "white bread with an egg", "d1": "salt", "d2": "nothing"}
 QUERIES = {"a": "bread?", "b": "sodium?", "c": "toast?"}
@@ -42,7 +44,58 @@ def test_some_queries_are_held_out_where_there_is_no_dev_split(tmp_path: Path) -
     assert validation.answers == [{0, 1}, {0, 1}]
     assert not {pair.query for pair in pairs} & set(validation.queries)
     assert len(pairs) == 76
-    assert len(examples(data, SETS, PairsConfig(), 1, seed=0)[1].queries) == 1
+    pairs, validation = examples(data, SETS, PairsConfig(), 1, seed=0)
+    assert (len(validation.queries), len(pairs)) == (1, 78)  # no more than validate
+
+
+def test_what_people_asked_validates_not_what_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "written.jsonl"
+    rows = [{"query": f"written {i}", "document": "d1"} for i in range(500)]
+    file.write_text("\n".join(map(json.dumps, [*rows, {"query": "question 3", "document": "d1"}])))
+    queries = {f"q{i}": f"question {i}" for i in range(60)}
+    data = load(
+        write_beir(tmp_path / "set", DOCUMENTS, queries, train=[(id, "d0") for id in queries])
+    )
+    config = PairsConfig(queries=str(file))
+    for seed in range(5):
+        pairs, validation = examples(data, SETS, config, 10, seed)
+        assert len(validation.queries) == 3
+        assert set(validation.queries) <= set(queries.values())
+        assert not {pair.query for pair in pairs} & set(validation.queries)
+
+
+SHAPES = {  # two benchmarks of the paper: what their releases call dev is what they test on
+    "NQ320K": {
+        "corpus_lite.json": json.dumps(["white bread with an egg", "salt"]),
+        "train.json": json.dumps([[f"question {i}", i % 2] for i in range(40)]),
+        "dev.json": json.dumps([[f"test {i}", i % 2] for i in range(40)]),
+    },
+    "MS300K": {
+        "docs.tsv": "D1\thttp://a\tA\tbread\nD2\thttp://b\tB\tsalt\nD3\thttp://c\tC\tcc\n",
+        "docids.txt": "D1\nD2\n",
+        "queries.train.tsv": "".join(f"{i}\tquestion {i}\n" for i in range(40)),
+        "qrels.train.tsv": "".join(f"{i}\t0\tD{1 + i % 2}\t1\n" for i in range(40)),
+        "queries.dev.tsv": "".join(f"{90 + i}\ttest {i}\n" for i in range(40)),
+        "qrels.dev.tsv": "".join(f"{90 + i}\t0\tD{1 + i % 2}\t1\n" for i in range(40)),
+    },
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_test_query_chooses_a_checkpoint(tmp_path: Path, shape: str) -> None:
+    for name, text in SHAPES[shape].items():
+        (tmp_path / name).write_text(text)
+    data = load(tmp_path)
+    numbers = {document.id: i for i, document in enumerate(data.documents())}
+    pairs, validation = numbered_examples(data, numbers, PairsConfig(), 10, seed=0)
+    tested = {data.queries()[id].text for id in data.judgments("test")}
+    assert tested == {f"test {i}" for i in range(40)}
+    assert len(validation.queries) == 2
+    assert all(query.startswith("question") for query in validation.queries)
+    assert not {pair.query for pair in pairs} & set(validation.queries)
+    weigher = training_sets(data, list(data.documents()), 1, 1, 10, 0)
+    assert not {pair.query for part in weigher for pair in part.pairs} & tested
+    assert not {pair.query for part in pairs_to_learn(data, 0) for pair in part} & tested
 
 
 def test_more_queries_from_a_file(tmp_path: Path) -> None:

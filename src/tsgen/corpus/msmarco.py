@@ -11,10 +11,12 @@ whose lines begin with an id in brackets (`[d1885729]`, a tab, codes), which wil
 well, and synthetic queries for the documents (`msmarco_fake_query_10.txt`: an id in brackets, a
 tab, a query). These, and the queries `doct5` of the TSGen authors' release, are the split
 `synthetic`.
+
+Where no split is called `test`, what papers test on, `dev.small` or `dev`, is.
 """
 
 import re
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +46,7 @@ IDS, ULTRON_IDS = "docids.txt", re.compile(r"msmarco-docids\..+\.txt")
 _BRACKETED = re.compile(r"\[(d\d+)\]", re.I)
 _WRITTEN = re.compile(r"\w+_fake_query(?:_\d+)?\.txt")
 SYNTHETIC = "synthetic"
+DEV, DEV_SMALL, TEST = "dev", "dev.small", "test"
 _TRACK = {"dev": "test"}  # of the document track: what everyone tests on
 _OTHER_NAMES = {"doct5": SYNTHETIC}  # of splits, in the TSGen authors' release
 _COLLECTIONS = ("collection.tsv", "docs.tsv", "msmarco-docs.tsv")
@@ -57,6 +60,9 @@ def msmarco_folder(folder: Path, columns: Columns | None) -> Layout | None:
     if collection is None:
         return None
     queries, qrels = dict(_splits(folder, _QUERIES)), dict(_splits(folder, _QRELS))
+    names = _tested(qrels)
+    queries = {names.get(split, split): path for split, path in queries.items()}
+    qrels = {names.get(split, split): path for split, path in qrels.items()}
     own = _ids_clash(queries)
     layout = Layout(
         document_table(collection, columns) if columns else collection_file(collection),
@@ -213,6 +219,20 @@ def _ids_clash(queries: dict[str, Path]) -> bool:
             if texts.setdefault(query.id, hash(query.text)) != hash(query.text):
                 return True
     return False
+
+
+def _tested(qrels: Mapping[str, Path]) -> dict[str, str]:
+    """Other names for splits where none is called `test`: the judgments of MS MARCO's own test are
+    not public, and papers test on `dev.small`, or else `dev`.
+
+    So that one is called `test` here, and the `dev` that `dev.small` is a part of `dev.full`:
+    no system validates on the queries that it is tested on.
+    """
+    if TEST in qrels:
+        return {}
+    if DEV_SMALL in qrels:
+        return {DEV_SMALL: TEST, DEV: f"{DEV}.full"}
+    return {DEV: TEST}
 
 
 def _splits(folder: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, Path]]:

@@ -58,11 +58,13 @@ def numbered_examples(
         data: the data set with its judgments named train, and dev if there are any.
         numbers: document id → document number.
         config: which pairs are wanted beside the judged ones.
-        limit: validation queries, at most; they are of the dev split or else held out of training.
+        limit: validation queries, at most; they are of the dev split, or else held out of the
+            judged training queries, or of the others where none is judged.
         seed: of what is drawn.
     """
     judged = config.judged and "train" in data.splits
     pairs = judged_pairs(data, "train", numbers) if judged else []
+    asked = list(pairs)
     if config.queries is not None:
         pairs += read_pairs(Path(config.queries), numbers)
     own = own_pairs(data, config, seed)
@@ -77,7 +79,7 @@ def numbered_examples(
     if "dev" in data.splits:
         held_out = judged_pairs(data, "dev", numbers)
     else:
-        pairs, held_out = _held_out(pairs, seed) if pairs else ([], own)
+        pairs, held_out = _held_out(pairs, asked or pairs, limit, seed) if pairs else ([], own)
     return pairs + own, sampled(held_out, limit, seed)
 
 
@@ -122,13 +124,22 @@ def _own_queries(
         yield " ".join(words[start : start + PIECE_WORDS])
 
 
-def _held_out(pairs: Sequence[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
-    """The pairs to train on and those held out, by query; a single query is among both."""
-    queries = list(dict.fromkeys(pair.query for pair in pairs))
+def _held_out(
+    pairs: Sequence[Pair], among: Sequence[Pair], limit: int, seed: int
+) -> tuple[list[Pair], list[Pair]]:
+    """The pairs to train on, and those of the queries that are held out; a single query is in both.
+
+    Args:
+        pairs: all pairs.
+        among: the pairs of the queries that may be held out.
+        limit: queries to hold out, at most.
+        seed: of the choice.
+    """
+    queries = list(dict.fromkeys(pair.query for pair in among))
     order = np.random.default_rng(seed).permutation(len(queries))
-    chosen = {queries[i] for i in order[: max(int(len(queries) * HELD_OUT), 1)]}
+    chosen = {queries[i] for i in order[: max(min(int(len(queries) * HELD_OUT), limit), 1)]}
     rest = [pair for pair in pairs if pair.query not in chosen]
-    return rest or list(pairs), [pair for pair in pairs if pair.query in chosen]
+    return rest or list(pairs), [pair for pair in among if pair.query in chosen]
 
 
 def sampled(pairs: Sequence[Pair], limit: int, seed: int) -> Validation:
