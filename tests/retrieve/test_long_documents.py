@@ -125,7 +125,7 @@ def test_json_and_the_command_line_say_where_the_passage_is(engine: tsgen.Engine
     assert shown["hits"][0]["passage"] == {"start": place.start, "end": place.end}
     assert "frozen plum" in shown["hits"][0]["snippet"]
     console = Console(file=StringIO(), width=300)
-    console.print(hits_view(engine, query, [hit], explain=False))
+    console.print(hits_view(engine, Splitter(), query, [hit], explain=False))
     assert isinstance(console.file, StringIO)
     length = len(engine["long"].text)
     assert f"(at {place.start:,} of {length:,} characters)" in console.file.getvalue()

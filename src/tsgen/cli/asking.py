@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,11 @@ import typer
 from tsgen.cli.common import EngineArgument, JsonOption, results_console, write_json
 
 if TYPE_CHECKING:
+    from tsgen.cli.views import Answering
+    from tsgen.records import Hit
     from tsgen.retrieve.engine import Engine
+    from tsgen.serve.local import Question
+    from tsgen.terms.words import Splitter
 
 
 def search(
@@ -37,28 +42,50 @@ def search(
     """Print the best documents, each with the permutation of its terms that led to it.
 
     Words of the query are highlighted. --where filters by metadata before the first step: = != < <=
-    > >=, in (…), contains, exists, and, or, not.
+    > >=, in (…), contains, exists, and, or, not. If you have a `tsgen serve` of the engine running,
+    it is asked, and answers at once.
 
     Example: `tsgen search runs/engine "sodium in white bread" -k 3 --where 'year >= 2020'`
     """
     from tsgen.cli.views import hits_view
-    from tsgen.retrieve.engine import Engine
     from tsgen.retrieve.results import hits_json
-    from tsgen.terms.words import Splitter
+    from tsgen.serve.local import Question
 
     queries = [line.strip() for line in sys.stdin] if query == "-" else [query]
     queries = [text for text in queries if text]
-    opened = Engine.load(engine)
-    hits_of = opened.search(queries, k, beam=beam, where=where, min_confidence=min_confidence)
+    asked = Question(queries, k, beam, where, min_confidence)
+    source, splitter, hits_of = _answer(engine, asked)
     found = list(zip(queries, hits_of, strict=True))
     for text, hits in found:
-        results_console(json).print(hits_view(opened, text, hits, explain))
-    splitter = Splitter(opened.config.terms.words)
+        results_console(json).print(hits_view(source, splitter, text, hits, explain))
     shown = []
     for text, hits in found:
-        answers = ((hit, opened.document(hit.document_id)) for hit in hits)
-        shown.append(hits_json(text, opened.correct_query(text), answers, splitter))
+        answers = ((hit, source.document(hit.document_id)) for hit in hits)
+        shown.append(hits_json(text, source.correct_query(text), answers, splitter))
     write_json(json, shown)
+
+
+def _answer(folder: Path, asked: Question) -> tuple[Answering, Splitter, list[list[Hit]]]:
+    """What shows the documents, what splits them into words, and the hits of each query: from a
+    running server of the engine, or else from the engine itself."""
+    from tsgen.serve.local import ask
+    from tsgen.settings import WordsConfig
+    from tsgen.terms.words import Splitter
+
+    answer = ask(folder, asked)
+    if answer is not None:
+        return answer, Splitter(WordsConfig.from_mapping(answer.words)), answer.hits
+    from tsgen.retrieve.engine import Engine
+
+    opened = Engine.load(folder)
+    hits = opened.search(
+        asked.queries,
+        asked.k,
+        beam=asked.beam,
+        where=asked.where,
+        min_confidence=asked.min_confidence,
+    )
+    return opened, Splitter(opened.config.terms.words), hits
 
 
 def explain(

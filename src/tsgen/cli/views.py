@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tsgen.docids.audit import Audit
     from tsgen.evaluate.demo import Search
     from tsgen.evaluate.pruning import Story
-    from tsgen.records import Hit
+    from tsgen.records import Document, Hit
     from tsgen.retrieve.engine import Engine
     from tsgen.retrieve.explain import Explanation, Why
 
@@ -30,14 +30,27 @@ PUNCTUATION = '"“„”«»()[]{}.,;:!?…'  # around a word
 SHOWN = 12  # terms of a permutation; --explain and --json have all
 
 
-def hits_view(engine: Engine, query: str, hits: Sequence[Hit], explain: bool) -> Group:
+class Answering(Protocol):
+    """An engine, or the answer of a server that has it."""
+
+    def correct_query(self, query: str) -> str:
+        """The query as it is searched for."""
+        ...
+
+    def document(self, document_id: str) -> Document:
+        """The document with an id."""
+        ...
+
+
+def hits_view(
+    source: Answering, splitter: Splitter, query: str, hits: Sequence[Hit], explain: bool
+) -> Group:
     """All hits of a query; `explain` adds log p of each term and |Y| after it."""
-    splitter = Splitter(engine.config.terms.words)
-    read_as = engine.correct_query(query)
+    read_as = source.correct_query(query)
     keys = query_keys(read_as, splitter)
     lines: list[Any] = [Text(query, style="bold"), *correction_notes(query, read_as)]
     for rank, hit in enumerate(hits, 1):
-        document = engine.document(hit.document_id)
+        document = source.document(hit.document_id)
         name = mark(document.title, keys, splitter) if document.title else Marked(document.id, ())
         score = f"  {hit.score:.2f}" + f"  {document.id}" * bool(document.title)
         score += "" if hit.confidence is None else f"  confidence {hit.confidence:.2f}"

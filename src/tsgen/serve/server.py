@@ -16,6 +16,7 @@ from tsgen.serve.app import create_app
 from tsgen.serve.connections import PatientConnection
 from tsgen.serve.guard import log, write_logs
 from tsgen.serve.limits import Limits
+from tsgen.serve.local import listening_locally
 from tsgen.terms.words import Splitter
 
 GRACE = 5.0  # seconds beyond a request's limit for its answer to reach the client
@@ -46,7 +47,9 @@ def serve(
         if access.read_token is None and not is_loopback(host):
             log("open_to_others", logging.WARNING, advice=_ADVICE)
         splitter = Splitter(opened.config.terms.words)
-        run(create_app(opened, splitter, limits, access), listening, limits)
+        app = create_app(opened, splitter, limits, access)
+        with listening_locally(opened.folder, app.state.serving):
+            run(app, listening, limits)
     log("ended")
 
 
