@@ -1,6 +1,8 @@
 """Every experiment and benchmark finds what it imports: they are run by hand, and seldom."""
 
 import importlib.util
+import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -16,3 +18,9 @@ def test_it_can_be_imported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert spec is not None
     assert spec.loader is not None
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+def test_no_script_hides_a_module_that_a_library_looks_for() -> None:
+    """Python puts a script's folder first on its path, and numba imports `coverage` if it can."""
+    hidden = {*sys.stdlib_module_names, *packages_distributions(), "coverage"}
+    assert [path.name for path in SCRIPTS if path.stem in hidden] == []

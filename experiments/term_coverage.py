@@ -1,6 +1,6 @@
 """The coverage table: the share of test queries' words among the terms of their documents.
 
-    python experiments/coverage.py DATA… --weights random,tfidf,learned --n 8,12,16
+    python experiments/term_coverage.py DATA… --weights random,tfidf,learned --n 8,12,16
 
 writes docs/results/coverage.json and coverage.md.
 """
