@@ -88,7 +88,7 @@ def done(found: Plan) -> list[bool]:
 def test_table4(tmp_path: Path) -> None:
     """Judged queries for the weigher and the writer, synthetic ones alone for the generator."""
     data = load(write_passages(tmp_path / "msmarco-passage"))
-    asked: dict[str, Any] = {"form": "paper", "rows": ["TSGen"], "split": "dev.small"}
+    asked: dict[str, Any] = {"form": "paper", "rows": ["TSGen"]}
     asked |= {"settings": small(tmp_path), "cache": tmp_path / "cache"}
     assert not any(done(dry_run("table4", data, **asked)))
     found = reproduce("table4", data, **asked)
@@ -132,7 +132,7 @@ def columns(found: Reproduction) -> list[str]:
 def test_rivals_learn_from_synthetic_queries(row: str, tmp_path: Path) -> None:
     data = load(write_passages(tmp_path / "msmarco-passage"))
     found = reproduce(
-        "table4", data, form="paper", rows=[row], split="dev.small", cache=tmp_path / "cache",
+        "table4", data, form="paper", rows=[row], cache=tmp_path / "cache",
         settings=small(tmp_path, "queries.writer=extractive"),
     )  # fmt: skip
     assert found.tables[0].rows[0].label == row
