@@ -291,6 +291,7 @@ def _of_another_format(folder: Path, values: Mapping[str, Any]) -> str:
 
 
 ENGINE = "tsgen"
+KEPT = "weights"  # the folder of an engine with what weighs a document that comes later
 """The kind of folders that may hold the only copy of documents, and which can be repaired."""
 
 _KEY = 16  # characters of the key in the name of a working folder

@@ -15,10 +15,9 @@ from living import DOCUMENTS, rebuilt, rounded
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document
 from tsgen.retrieve import database
-from tsgen.retrieve.collection import Unfinished
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.snapshot import Snapshot
-from tsgen.retrieve.store import State, Store
+from tsgen.retrieve.store import State, Store, Unfinished
 
 ALWAYS = {document.id for document in DOCUMENTS}
 BATCH = 3

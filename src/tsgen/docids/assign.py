@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 
 from tsgen.arrays import save_array
-from tsgen.artifact import open_artifact, remove_pieces, stage, stage_key
+from tsgen.artifact import KEPT, open_artifact, remove_pieces, stage, stage_key
 from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of, judged_inputs
 from tsgen.docids.term_set import TermSets
@@ -29,7 +29,6 @@ from tsgen.terms.words import Splitter
 
 KIND = "term-sets"
 FACTS = "selection.json"
-KEPT = "weights"  # what weighs a document that comes later
 FIRST = "doc_first"  # [D] the first document with the same set: the duplicates
 
 

@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 from typing import Any, TypeAlias
 from weakref import finalize
 
-from tsgen.artifact import seal, stage
+from tsgen.artifact import KEPT, seal, stage
 from tsgen.config import merged
 from tsgen.config import preset as preset_tables
 from tsgen.corpus.dataset import (
@@ -27,7 +27,6 @@ from tsgen.corpus.dataset import (
 )
 from tsgen.corpus.in_memory import Documents, Grades, data_set_of
 from tsgen.docids.assign import (
-    KEPT,
     keep_weights,
     select_terms,
     terms_config,

@@ -18,12 +18,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.docids.assign import KEPT, kept_weights
+from tsgen.artifact import KEPT
+from tsgen.docids.assign import kept_weights
 from tsgen.errors import ArtifactError, DataError, ReplacedError, named
 from tsgen.owner import OpenFolder
 from tsgen.records import Document
 from tsgen.retrieve.storage import Base, Bases
-from tsgen.retrieve.store import State, Store, as_json
+from tsgen.retrieve.store import Store, as_json
 from tsgen.settings import TermsConfig
 from tsgen.terms.passages import PassageVectors
 from tsgen.terms.selection import combinations_by_rank, rank
@@ -166,31 +167,6 @@ Begun = Callable[[int], None]
 
 def _unnoted(_number: int) -> None:
     """Take no note of a change."""
-
-
-class Unfinished:
-    """The changes that are on disk or about to be, and whose calls have not returned."""
-
-    def __init__(self) -> None:
-        self._numbers, self._changing = frozenset[int](), Lock()
-
-    def add(self, number: int) -> None:
-        """Count a change as unfinished, before anyone can see it."""
-        with self._changing:
-            self._numbers |= {number}
-
-    def remove(self, numbers: Sequence[int]) -> None:
-        """Count changes as finished, or as never made."""
-        with self._changing:
-            self._numbers -= set(numbers)
-
-    def cover(self, seen: State, now: State) -> bool:
-        """Whether all changes between two states are unfinished, so that the earlier one is as good
-        as the later one. Call it after both were read."""
-        if seen.change >= now.change:
-            return True
-        between = range(seen.change + 1, now.change + 1)
-        return seen.base == now.base and self._numbers.issuperset(between)
 
 
 class DocumentWriter:

@@ -24,9 +24,7 @@ from typing import TYPE_CHECKING, Self, overload
 
 import orjson
 
-from tsgen.artifact import ENGINE, open_artifact, seal
-from tsgen.corpus.in_memory import Documents, documents_of
-from tsgen.docids.assign import KEPT
+from tsgen.artifact import ENGINE, KEPT, open_artifact, seal
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import (
     ArtifactError,
@@ -39,7 +37,6 @@ from tsgen.errors import (
 from tsgen.owner import OpenFolder
 from tsgen.progress import show
 from tsgen.records import Document, Hit
-from tsgen.retrieve.collection import Begun, Changed, DocumentWriter, Unfinished
 from tsgen.retrieve.confidence import DEPTH, Calibration, sure_enough
 from tsgen.retrieve.snapshot import (
     MODEL,
@@ -51,12 +48,14 @@ from tsgen.retrieve.snapshot import (
     part,
 )
 from tsgen.retrieve.storage import LINES, Bases, write_base
-from tsgen.retrieve.store import write_mark
+from tsgen.retrieve.store import Unfinished, write_mark
 from tsgen.settings import EngineConfig
 from tsgen.terms.passages import PassageVectors
 
-if TYPE_CHECKING:  # imported with torch, which opening an engine does without
+if TYPE_CHECKING:  # a search needs neither these nor what they import
+    from tsgen.corpus.in_memory import Documents
     from tsgen.model.generator import Generator
+    from tsgen.retrieve.collection import Begun, Changed, DocumentWriter
 
 KIND = ENGINE
 SETTINGS = "settings.json"
@@ -81,11 +80,9 @@ class Engine:
         """Open the folder of an engine; `Engine.load` takes any path."""
         self._open = OpenFolder(folder)
         self.folder, self.config = folder, open_settings(folder)
-        bases = Bases(folder)
-        self._reader, self._reading = Reader(self._open, self.config, bases), Lock()
-        self._writer = DocumentWriter(
-            self._open, self.config.terms, self._weights, bases, self._vectors
-        )
+        self._bases = Bases(folder)
+        self._reader, self._reading = Reader(self._open, self.config, self._bases), Lock()
+        self._changes: DocumentWriter | None = None
         self._latest: tuple[Snapshot, Calibration | None] | None = None
         self._unfinished = Unfinished()
         self._now()
@@ -185,11 +182,14 @@ class Engine:
             >>> engine.add(["a text", "another text"]).added  # 2
         """
         added = updated = 0
+        from tsgen.corpus.in_memory import documents_of
+        from tsgen.retrieve.collection import Changed
+
         source = documents_of(documents, self._new_ids())
         with self._preparing(prepare) as begun:
             try:
                 while some := list(islice(source, together)):
-                    changed = self._writer.add(some, begun)
+                    changed = self._writer().add(some, begun)
                     added, updated = added + changed.added, updated + changed.updated
                     show("adding documents", added + updated)
             except TsgenError as error:
@@ -202,6 +202,8 @@ class Engine:
         Args:
             documents: As for `add`. A data set is read twice, an iterator is held in memory.
         """
+        from tsgen.corpus.in_memory import documents_of
+
         source = list(documents) if isinstance(documents, Iterator) else documents
         known = self.documents
         unknown = [one.id for one in documents_of(source) if known.number(one.id) is None]
@@ -223,7 +225,7 @@ class Engine:
             >>> engine.remove(["doc1", "doc2"])  # 2
         """
         with self._preparing(prepare) as begun:
-            return self._writer.remove([ids] if isinstance(ids, str) else list(ids), begun)
+            return self._writer().remove([ids] if isinstance(ids, str) else list(ids), begun)
 
     def compact(self) -> None:
         """Write all changes into the engine's own arrays, and erase what was removed.
@@ -272,7 +274,8 @@ class Engine:
     def close(self) -> None:
         """Close the file of changes, and the engine with it."""
         self._reader.close()
-        self._writer.close()
+        if self._changes is not None:
+            self._changes.close()
         self._open.close()
 
     def __len__(self) -> int:
@@ -323,6 +326,16 @@ class Engine:
     def documents(self) -> NumberedDocuments:
         """All documents as of the last change, in the order of the term sets."""
         return self.snapshot.documents
+
+    def _writer(self) -> DocumentWriter:
+        """What changes the documents, made for the first change."""
+        from tsgen.retrieve.collection import DocumentWriter
+
+        with self._reading:
+            if self._changes is None:
+                parts = self._open, self.config.terms, self._weights, self._bases, self._vectors
+                self._changes = DocumentWriter(*parts)
+            return self._changes
 
     def _now(self) -> tuple[Snapshot, Calibration | None]:
         """The engine with every change that was finished before this call."""

@@ -26,6 +26,7 @@ import orjson
 
 from tsgen.artifact import (
     CALIBRATION,
+    KEPT,
     MANIFEST,
     MARK,
     STORE,
@@ -38,7 +39,7 @@ from tsgen.artifact import (
     write_lines,
 )
 from tsgen.corpus.in_memory import data_set_of
-from tsgen.docids.assign import KEPT, keep_weights, kept_weights, select_terms, term_sets
+from tsgen.docids.assign import keep_weights, kept_weights, select_terms, term_sets
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ArtifactError, DamagedError, TsgenError
 from tsgen.owner import alone

@@ -23,11 +23,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from tsgen.artifact import MANIFEST, forget, read_manifest, stage, sync
+from tsgen.artifact import KEPT, MANIFEST, forget, read_manifest, stage, sync
 from tsgen.config import StageConfig
 from tsgen.constrain.constraint import Int32, Ragged
 from tsgen.decode.hypotheses import Found, as_hits
-from tsgen.docids.assign import KEPT
 from tsgen.docids.term_set import AddedTermSet, Merged, Merger, TermSets
 from tsgen.errors import (
     ArtifactError,
@@ -55,7 +54,6 @@ from tsgen.retrieve.storage import (
 from tsgen.retrieve.store import Added, State, Store
 from tsgen.retrieve.vector_search import Encoders, VectorSearch
 from tsgen.settings import DecodeConfig, EngineConfig
-from tsgen.terms.weights import keep_words
 from tsgen.terms.words import Counting, Lexicon, Splitter, words_of
 
 if TYPE_CHECKING:  # imported with torch, which a search by vectors does without
@@ -558,6 +556,8 @@ def _with_words(folder: Path, now: Snapshot, keys: Container[str]) -> MoreParts:
     """The snapshot's model, and the weights of its terms with words of these keys alone."""
 
     def write(partial: Path) -> None:
+        from tsgen.terms.weights import keep_words
+
         now.generator.backbone.save(partial / OWN / MODEL)
         weights = part(folder, now.state.base, KEPT)
         if weights.is_dir():

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -73,6 +74,31 @@ class State(NamedTuple):
 
     base: int
     change: int
+
+
+class Unfinished:
+    """The changes that are on disk or about to be, and whose calls have not returned."""
+
+    def __init__(self) -> None:
+        self._numbers, self._changing = frozenset[int](), Lock()
+
+    def add(self, number: int) -> None:
+        """Count a change as unfinished, before anyone can see it."""
+        with self._changing:
+            self._numbers |= {number}
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Count changes as finished, or as never made."""
+        with self._changing:
+            self._numbers -= set(numbers)
+
+    def cover(self, seen: State, now: State) -> bool:
+        """Whether all changes between two states are unfinished, so that the earlier one is as good
+        as the later one. Call it after both were read."""
+        if seen.change >= now.change:
+            return True
+        between = range(seen.change + 1, now.change + 1)
+        return seen.base == now.base and self._numbers.issuperset(between)
 
 
 @dataclass(frozen=True, slots=True)

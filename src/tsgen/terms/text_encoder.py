@@ -75,7 +75,7 @@ class OnnxEncoder:
         with write_beside(folder / TOKENIZER) as beside:
             beside.write_text(self._tokenizer, encoding="utf-8")
 
-    @property
+    @cached_property
     def width(self) -> int:
         """d, the length of a vector."""
         return int(self._session.get_outputs()[0].shape[1])
