@@ -87,6 +87,9 @@ class TfidfConfig(StageConfig):
     k1: float = Field(default=3.0, ge=0)
     """How slowly a word's repetition stops to count; 0: its first occurrence counts, no other."""
 
+    b: float = Field(default=0.0, ge=0, le=1)
+    """How much less an occurrence counts in a document that is longer than the mean; 0: no less."""
+
     lead: float = Field(default=0.0, ge=0)
     """How much a late first occurrence costs; 0: nothing."""
 

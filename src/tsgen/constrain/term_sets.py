@@ -348,6 +348,13 @@ class PostingsConstraint:
         return self._relative()
 
     @cached_property
+    def posting_weights(self) -> NDArray[np.float32]:
+        """[E] w_D(t) in the order of `postings`: the weights as they were kept; 1 if none were."""
+        ones = np.ones(len(self._terms), np.float32)
+        weights = ones if self._weights is None else self._weights.astype(np.float32)
+        return by_term(self._terms, weights, self._index.offsets)
+
+    @cached_property
     def document_vectors(self) -> PassageVectors:
         """The vectors of every document, where the generator reads documents into vectors."""
         if self._vectors is None:

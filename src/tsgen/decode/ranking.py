@@ -302,15 +302,21 @@ def largest(values: Float32, count: int) -> Int32:
 # of the term takes the place of that frequency.
 
 
-def lexical_scores(constraint: PostingsConstraint, queries: Sequence[str]) -> Float32:
-    """[Q, D] o(Q, D) of each query and every document."""
+def lexical_scores(
+    constraint: PostingsConstraint, queries: Sequence[str], how: str = "relative"
+) -> Float32:
+    """[Q, D] o(Q, D), or s(Q, D) for `how` = `product`, of each query and every document."""
     scores = np.zeros((len(queries), constraint.documents), dtype=np.float32)
     offsets, documents = constraint.postings.offsets, constraint.postings.values
     for row, query in zip(scores, queries, strict=True):
         for term in constraint.query_terms(query).tolist():
             having = slice(offsets[term], offsets[term + 1])
-            weights = constraint.relative_weights[having] ** (1 / FLATTENING)
-            row[documents[having]] += weights * idf(len(weights), len(row))
+            rarity = idf(having.stop - having.start, len(row))
+            if how == "product":
+                row[documents[having]] += rarity**0.5 * constraint.posting_weights[having]
+            else:
+                weights = constraint.relative_weights[having] ** (1 / FLATTENING)
+                row[documents[having]] += rarity * weights
     return scores
 
 

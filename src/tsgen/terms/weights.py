@@ -153,12 +153,12 @@ def keep_words(folder: Path, keys: Container[str]) -> None:
 
 
 class TfidfWeights:
-    """w(t, D) = √idf(t) · tf / (tf + k1) / (1 + lead · ln(1 + first))
+    """w(t, D) = √idf(t) · tf / (tf + k1 · (1 − b + b · |D| / mean |D|)) / (1 + lead · ln(1 + first))
 
-    where tf counts a word of the title `title_weight` times and `first` is the number of words
-    before t. The root keeps the rarest words, which no query has, from taking all the places.
-    Words are counted by stem, so that inflections add up. BM25's length factor is one number for
-    all words of a document and hardly changes their order; it is left out.
+    where tf counts a word of the title `title_weight` times, |D| is the number of the document's
+    words, and `first` is the number of words before t. The root keeps the rarest words, which no
+    query has, from taking all the places; where a query's word weighs √idf as well, the product of
+    both is BM25. Words are counted by stem, so that inflections add up.
     """
 
     def __init__(self, splitter: Splitter, impact: Impact, config: TfidfConfig) -> None:
@@ -186,7 +186,9 @@ class TfidfWeights:
             tf[keys[word]] += count
         for word in title:
             tf[keys[word]] += self._config.title_weight - 1
-        weights = {key: self._root_idf(key) * n / (n + self._config.k1) for key, n in tf.items()}
+        length = len(words) / max(self._impact.mean_length, 1e-9)
+        k1 = self._config.k1 * (1 - self._config.b + self._config.b * length)
+        weights = {key: self._root_idf(key) * n / (n + k1) for key, n in tf.items()}
         if self._config.lead:
             self._discount(weights, [keys[word] for word in words])
         return {word: weights[key] for word, key in keys.items()}
