@@ -548,6 +548,19 @@ class DecodeConfig(StageConfig):
     """λ in the score of `tsgen.decode.ranking`: how much the weights of a document's terms count in
     the order of what was found; 0: not at all, as in the paper. Needs term sets."""
 
+    sentence_share: float = Field(0.0, ge=0, le=1)
+    """σ, with `prior = "vectors"`: how much of a document's similarity is that of its nearest
+    sentence; the rest is that of its nearest passage."""
+
+    lexical: Literal["relative", "product"] = "relative"
+    """How a word that the query and a document have in common counts: by idf and the term's weight
+    beside the document's other terms, or as the product of the word's weights in both, √idf in the
+    query and the kept weight in the document, which is BM25 for the weights `tfidf`."""
+
+    rescore: bool = True
+    """With `prior = "vectors"`: put what the first stage of a search finds in order by the whole
+    score; else its own sums decide, which is faster and worse."""
+
     lexical_weight: float = Field(0.0, ge=0)
     """μ in the score of `tsgen.decode.ranking`: how much the query's own words among a document's
     terms count in that order; 0: not at all, as in the paper. Needs term sets."""
@@ -570,6 +583,11 @@ class DecodeConfig(StageConfig):
         """Whether the set prior alone decides the order, since it has all that counts in it."""
         decided = self.prior == "vectors" and self.fill and self.prior_weight
         return bool(decided) and self.generated_weight == 0
+
+    @property
+    def by_first_stage(self) -> bool:
+        """Whether a search finds a pool in bounded time and ranks that alone."""
+        return self.needs_no_beam and self.lexical == "product"
 
     @property
     def reranks(self) -> bool:

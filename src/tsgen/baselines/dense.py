@@ -78,7 +78,7 @@ class Dense:
 
 def _fit(data: DataSet, config: DenseSearchConfig, _seed: int, folder: Path) -> None:
     reader = TermVectors.create(config.model(), [])
-    vectors = read_vectors(data, config.model(), reader, folder.parent)
+    vectors = read_vectors(data, config.model(), reader, folder.parent).whole
     Dense(config, vectors, [one.id for one in data.documents()]).save(folder)
 
 

@@ -36,6 +36,11 @@ def fixed(values: ArrayLike, dtype: type[Number]) -> NDArray[Number]:
     return array
 
 
+def constant(array: NDArray[Number]) -> NDArray[Number]:
+    """The same array as `fixed` has it, in the type that it has."""
+    return fixed(array, array.dtype.type)
+
+
 # Zobrist hashes of sets, which do not depend on order: the sum of one random number a member.
 #
 # Two independent 64-bit sums make a false match among n sets as unlikely as n² / 2¹²⁹. The random

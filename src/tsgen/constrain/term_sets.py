@@ -37,9 +37,9 @@ from tsgen.constrain.valid_terms import (
     valid_terms,
 )
 from tsgen.docids.spelling import Spelling
-from tsgen.docids.term_set import TermSets, relative_weights, shares_of
+from tsgen.docids.term_set import TermSets, by_posting, relative_weights, shares_of
 from tsgen.errors import ConfigError
-from tsgen.terms.passages import PassageVectors
+from tsgen.terms.passages import DocumentVectors
 
 # The frontier: the state of rows that stand between two terms.
 
@@ -291,7 +291,7 @@ class PostingsConstraint:
         self._terms = fixed(sets.doc_terms, np.int32)
         self._weights: NDArray[np.floating] | None = getattr(sets, "doc_weights", None)
         self._relative = (lambda: sets.relative_weights) if isinstance(sets, TermSets) else None
-        self._vectors: PassageVectors | None = getattr(sets, "doc_vectors", None)
+        self._vectors: DocumentVectors | None = getattr(sets, "doc_vectors", None)
         self._query_terms: Callable[[str], Int32] | None = getattr(sets, "query_terms", None)
         self._spelled = fixed(spelling.offsets, np.int64), fixed(spelling.tokens, np.int32)
         self._rank_of = fixed(spelling.rank_of, np.int32)
@@ -350,12 +350,12 @@ class PostingsConstraint:
     @cached_property
     def posting_weights(self) -> NDArray[np.float32]:
         """[E] w_D(t) in the order of `postings`: the weights as they were kept; 1 if none were."""
-        ones = np.ones(len(self._terms), np.float32)
-        weights = ones if self._weights is None else self._weights.astype(np.float32)
-        return by_term(self._terms, weights, self._index.offsets)
+        weights = self._weights
+        kept = np.ones(len(self._terms)) if weights is None else weights
+        return by_posting(self._terms, kept.astype(np.float32), self._index.offsets)
 
     @cached_property
-    def document_vectors(self) -> PassageVectors:
+    def document_vectors(self) -> DocumentVectors:
         """The vectors of every document, where the generator reads documents into vectors."""
         if self._vectors is None:
             raise ConfigError(
@@ -363,7 +363,12 @@ class PostingsConstraint:
                 "none. Set decode.prior=weighted, or make the engine anew with "
                 "model.backbone=term-vectors."
             )
-        return self._vectors.astype(np.float32)
+        return self._vectors
+
+    @cached_property
+    def vector_values(self) -> NDArray[np.float32]:
+        """[R, d] all vectors of `document_vectors`, as numbers."""
+        return self.document_vectors.as_floats()
 
     def query_terms(self, query: str) -> Int32:
         """The numbers of the terms that are words of a query; none if the sets have no lookup."""

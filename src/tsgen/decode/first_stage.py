@@ -15,9 +15,9 @@ part of the score. The pool is the best of the candidates; what ranks the pool i
 No list is read to its end. Each term keeps, apart from its postings, its `leaders`: the documents
 in which it weighs most, heaviest first. Of a spoken term `SPOKEN_LEADERS` of them are read, and of
 all the query's own words together `OWN_LEADERS`, divided so that rare words are read in full. Which
-terms are spoken is found in `RANK` dimensions, the principal ones of the term vectors, among at most
-`VOCABULARY` terms. So the time of a query does not grow with the collection, and what this loses
-is in docs/results/first-stage.md.
+terms are spoken is found in `RANK` dimensions, the principal ones of the term vectors, among at
+most `VOCABULARY` terms. So the time of a query does not grow with the collection, and what this
+loses is in docs/results/first-stage.md.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsgen.arrays import load_array, offsets_of, save_array
-from tsgen.constrain.kernels import kernel
+from tsgen.constrain.kernels import constant, kernel
 
 VOCABULARY = 16_384  # terms that can be spoken, those that say most of the documents' vectors
 RANK = 96
@@ -74,7 +74,7 @@ class FirstStage:
         post_documents: Int32,
         weights: Float32,
         shares: Float32,
-        vectors: Float32,
+        vectors: NDArray[np.floating[Any]],
     ) -> Self:
         """Find the leaders of a collection's terms.
 
@@ -106,6 +106,11 @@ class FirstStage:
         """Map the arrays into memory."""
         return cls(*(load_array(folder, name) for name in NAMES))
 
+    def warm_up(self) -> None:
+        """Run the compiled loop once, so that its machine code is on disk for the first search."""
+        nothing = np.zeros(0, np.int32), np.zeros(0, np.float32)
+        self.candidates(*nothing, *nothing)
+
     def spoken(self, queries: Float32) -> tuple[Int32, Float32]:
         """The places [Q, m] in `spoken_terms` of the terms that the generator writes for queries
         with these vectors [Q, d], best first, and their e(t) · v(Q) [Q, m], all of them positive or
@@ -126,14 +131,16 @@ class FirstStage:
         Args:
             spoken: [m] places in `spoken_terms`.
             spoken_factors: [m] prior_weight · e(t) · v(Q).
-            own: [n] terms that are words of the query, in ascending order of their postings' length.
+            own: [n] terms that are words of the query, rarest first.
             own_factors: [n] lexical_weight · √idf(t).
         """
+        said = self.spoken_offsets, self.spoken_documents, self.spoken_weights
+        words = self.own_offsets, self.own_documents, self.own_weights
         return _candidates(
-            (self.spoken_offsets, self.spoken_documents, self.spoken_weights),
+            (constant(said[0]), constant(said[1]), constant(said[2])),
             spoken,
             spoken_factors,
-            (self.own_offsets, self.own_documents, self.own_weights),
+            (constant(words[0]), constant(words[1]), constant(words[2])),
             own,
             own_factors,
             OWN_LEADERS,

@@ -2,14 +2,11 @@
 
     score(Q, D) = prior_weight · r(Q, D) + lexical_weight · s(Q, D)
 
-    r(Q, D) = (1 − σ) · max_i v_i(D) · v(Q) + σ · max_j u_j(D) · v(Q),   σ = `sentence_share`
     s(Q, D) = Σ_{t ∈ Q ∩ T(D)} √idf(t) · w_D(t)
 
-in which v_i(D) are the vectors of the document's passages, u_j(D) those of its sentences (see
-`tsgen.terms.passages`), and w_D(t) the weights that were kept with T(D). Only the rows of the pool
-are read, whatever the size of the collection: T(D) with its weights, and vectors in 8 bits, so that
-a page of ten sentences is 4 kB. A number x of a vector is kept as the integer nearest to 256 x,
-which moves the product of two vectors by about .001.
+in which r is what the vectors of the document's passages and sentences say (see
+`tsgen.terms.passages`), and w_D(t) are the weights that were kept with T(D). Only the rows of the
+pool are read, whatever the size of the collection.
 """
 
 from dataclasses import dataclass
@@ -19,20 +16,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.constrain.kernels import kernel
-from tsgen.terms.passages import PassageVectors
+from tsgen.constrain.kernels import constant, kernel
+from tsgen.terms.passages import UNIT, DocumentVectors
 
-UNIT, QUERY_UNIT = 256, 8192  # what 1 is kept as, in documents' vectors and in queries'
+QUERY_UNIT = 8192  # what 1 is kept as in the query's vector
 
 Float32 = NDArray[np.float32]
 Int32 = NDArray[np.int32]
 Int8 = NDArray[np.int8]
 Offsets = NDArray[np.integer[Any]]
-
-
-def in_8_bits(vectors: NDArray[np.floating[Any]]) -> Int8:
-    """Vectors of length 1 as integers, in units of 1/256; the largest is 127/256."""
-    return np.clip(np.rint(vectors.astype(np.float32) * UNIT), -127, 127).astype(np.int8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +34,7 @@ class PoolRanking:
     doc_offsets: Offsets  # [D + 1]
     doc_terms: Int32  # [E] T(D), in any order
     doc_weights: NDArray[np.uint16]  # [E] w_D(t): the bits of numbers in half precision
-    passage_offsets: Offsets  # [D + 1]
-    passages: Int8  # [P, d]
-    sentence_offsets: Offsets  # [D + 1]
-    sentences: Int8  # [S, d]; none where the documents have none
+    vectors: DocumentVectors
 
     @classmethod
     def of(
@@ -53,15 +42,13 @@ class PoolRanking:
         doc_offsets: Offsets,
         doc_terms: Int32,
         doc_weights: NDArray[np.float16],
-        passages: PassageVectors,
-        sentences: PassageVectors | None,
+        vectors: DocumentVectors,
     ) -> Self:
-        """Wrap the arrays of term sets; the vectors are in 8 bits."""
-        if sentences is None:
-            none = np.zeros((0, passages.values.shape[1]), np.int8)
-            sentences = PassageVectors(np.zeros(len(passages) + 1, np.int64), none)
-        vectors = passages.offsets, passages.values, sentences.offsets, sentences.values
-        return cls(doc_offsets, doc_terms, doc_weights.view(np.uint16), *vectors)
+        """Wrap the arrays of term sets."""
+        bits = doc_weights.view(np.uint16)
+        offsets, passages = constant(vectors.offsets), constant(vectors.passages)
+        kept = DocumentVectors(offsets, passages, constant(vectors.values))
+        return cls(constant(doc_offsets), constant(doc_terms), constant(bits), kept)
 
     def scores(
         self,
@@ -89,16 +76,22 @@ class PoolRanking:
             own,
             own_factors,
             (self.doc_offsets, self.doc_terms, self.doc_weights, half_values()),
-            (self.passage_offsets, self.passages),
-            (self.sentence_offsets, self.sentences),
-            np.float32(prior_weight),
-            np.float32(sentence_share if len(self.sentences) else 0),
+            (self.vectors.offsets, self.vectors.passages, self.vectors.values),
+            prior_weight,
+            sentence_share,
         )
+
+    def warm_up(self) -> None:
+        """Run the compiled loop once, so that its machine code is on disk for the first search."""
+        query = np.zeros(self.vectors.values.shape[1], np.float32)
+        nothing = np.zeros(0, np.int32), np.zeros(0, np.float32)
+        self.scores(nothing[0], query, *nothing, 0.0, 0.0)
 
     def best_passage(self, document: int, query: Float32) -> int | None:
         """Which passage of a document is nearest to a query; None if it has but one."""
-        own = self.passages[self.passage_offsets[document] : self.passage_offsets[document + 1]]
-        return int(np.argmax(own.astype(np.float32) @ query)) if len(own) > 1 else None
+        count = int(self.vectors.passages[document])
+        own = self.vectors.row(document)[:count]
+        return int(np.argmax(own.astype(np.float32) @ query)) if count > 1 else None
 
 
 @cache
@@ -108,7 +101,7 @@ def half_values() -> Float32:
 
 
 Sets = tuple[Offsets, Int32, NDArray[np.uint16], Float32]
-Vectors = tuple[Offsets, Int8]
+Vectors = tuple[Offsets, Int32, Int8]
 
 
 @kernel
@@ -118,8 +111,7 @@ def _scores(
     own: Int32,
     own_factors: Float32,
     sets: Sets,
-    passages: Vectors,
-    sentences: Vectors,
+    vectors: Vectors,
     prior_weight: float,
     sentence_share: float,
 ) -> Float32:
@@ -138,20 +130,23 @@ def _scores(
                 place = np.searchsorted(own, term)
                 if place < len(own) and own[place] == term:
                     total += own_factors[place] * sets[3][sets[2][j]]
-        near = _nearest(query, passages, document) * (1 - sentence_share)
-        if sentence_share > 0:
-            near += _nearest(query, sentences, document) * sentence_share
-        found[i] = total + prior_weight * scale * np.float32(near)
+        first, last = vectors[0][document], vectors[0][document + 1]
+        between = first + vectors[1][document]
+        near = np.float32(_nearest(query, vectors[2], first, between))
+        if sentence_share > 0 and between < last:
+            sentence = np.float32(_nearest(query, vectors[2], between, last))
+            near = (1 - sentence_share) * near + sentence_share * sentence
+        found[i] = total + np.float32(prior_weight) * scale * near
     return found
 
 
 @kernel
-def _nearest(query: NDArray[np.int16], vectors: Vectors, document: int) -> float:
-    """The largest product of a query with one of a document's vectors."""
+def _nearest(query: NDArray[np.int16], values: Int8, first: int, last: int) -> int:
+    """The largest product of a query with one of some rows."""
     best = np.int32(-(2**31))
-    for row in range(vectors[0][document], vectors[0][document + 1]):
+    for row in range(first, last):
         total = np.int32(0)
         for k in range(len(query)):
-            total += np.int32(query[k]) * np.int32(vectors[1][row, k])
+            total += np.int32(query[k]) * np.int32(values[row, k])
         best = max(best, total)
-    return best
+    return int(best)

@@ -46,7 +46,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -320,9 +320,10 @@ def lexical_scores(
     return scores
 
 
-def idf(having: int, documents: int) -> float:
-    """log(1 + (C − n + ½) / (n + ½)) of a term that n = `having` of C documents have."""
-    return float(np.log1p((documents - having + 0.5) / (having + 0.5)))
+def idf(having: Any, documents: int) -> Any:
+    """log(1 + (C − n + ½) / (n + ½)) of a term, or of each of several, that n = `having` of C
+    documents have."""
+    return np.log1p((documents - having + 0.5) / (having + 0.5))
 
 
 # 3. Reordering: the three parts together.
@@ -417,8 +418,8 @@ class Ranker:
     outputs: int  # V, the number of outputs of the model
     log_probs: Float32  # [Q, T] log p(t | Q)
     lexical: Float32 | None  # [Q, D] μ · o(Q, D); None where μ = 0
-    products: Float32 | None  # [Q, P] v_i(D) · v(Q) of all vectors; None but for prior `vectors`
-    similarity: Float32 | None  # [Q, D] v(D) · v(Q), the largest of a document's `products`
+    products: Float32 | None  # [Q, R] v · v(Q) of all vectors; None but for prior `vectors`
+    similarity: Float32 | None  # [Q, D] r(Q, D)
 
     @classmethod
     def after_first_step(
@@ -433,15 +434,15 @@ class Ranker:
         """The parts from the hidden states [Q, d] that predict the first token for each query;
         without a `beam`, log p of the terms is left for later."""
         weight = config.lexical_weight
-        lexical = weight * lexical_scores(constraint, queries) if weight else None
+        lexical = weight * lexical_scores(constraint, queries, config.lexical) if weight else None
         log_probs = np.empty((len(queries), 0), np.float32)
         if beam:
             log_probs = term_log_probs(backbone, constraint, hidden)
         products, similarity = None, None
         if config.prior == "vectors":
+            products = hidden.float().cpu().numpy() @ constraint.vector_values.T
             vectors = constraint.document_vectors
-            products = hidden.float().cpu().numpy() @ vectors.values.T
-            similarity = vectors.largest(products)
+            similarity = vectors.similarity(products, config.sentence_share)
         outputs = backbone.output_size
         return cls(constraint, config, outputs, log_probs, lexical, products, similarity)
 

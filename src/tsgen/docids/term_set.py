@@ -24,13 +24,12 @@ from tsgen.errors import DamagedError
 from tsgen.integrity import CHECK, require_numbers, require_offsets
 from tsgen.records import TermSet
 from tsgen.settings import WordsConfig
-from tsgen.terms.passages import PassageVectors
+from tsgen.terms.passages import DocumentVectors
 from tsgen.terms.words import Lookup, Splitter
 
 ARRAYS = ("doc_offsets", "doc_terms", "post_offsets", "post_docs")
 WEIGHTS = "doc_weights"
-RELATIVE = "post_weights"
-VECTORS, VECTOR_OFFSETS = "doc_vectors", "vector_offsets"
+VECTORS, VECTOR_OFFSETS, VECTOR_PASSAGES = "doc_vectors", "vector_offsets", "vector_passages"
 KEYS, KEY_OFFSETS, KEY_TERMS = "keys", "key_term_offsets", "key_terms"
 WORDS = "words.json"
 
@@ -103,15 +102,13 @@ class TermSets:
         doc_weights: NDArray[np.float16] | None = None,
         words: WordsConfig | None = None,
         look_up: Callable[[], Lookup] | None = None,
-        doc_vectors: PassageVectors | None = None,
-        post_weights: Float32 | None = None,
+        doc_vectors: DocumentVectors | None = None,
     ) -> None:
         """Wrap the arrays; `build` makes them.
 
         Args:
             words: how texts were split into the words that terms are chosen from.
             look_up: makes the lookup of query words where that is faster than from the vocabulary.
-            post_weights: `relative_weights`, if they were worked out before.
         """
         self.documents = documents
         self.vocabulary = vocabulary
@@ -122,7 +119,6 @@ class TermSets:
         self.doc_weights = doc_weights  # [E]
         self.doc_vectors = doc_vectors  # where the generator reads documents into vectors
         self.words = words or WordsConfig()
-        self._relative = post_weights  # [E]
         self._look_up = look_up or (lambda: Lookup(Splitter(self.words), self.vocabulary))
 
     @classmethod
@@ -203,8 +199,6 @@ class TermSets:
     def relative_weights(self) -> Float32:
         """[E] N ŵ_D(t) in the order of `post_docs`: the weight of the term in each document,
         divided by the mean weight of that document's terms."""
-        if self._relative is not None:
-            return self._relative
         shares = shares_of(self.doc_offsets, self.doc_weights)
         return relative_weights(self.doc_offsets, self.doc_terms, shares, self.post_offsets)
 
@@ -224,19 +218,22 @@ class TermSets:
         sizes |= {"vocabulary": self.vocabulary.nbytes, "document_ids": self.documents.nbytes}
         return sizes | {name: int(array.nbytes) for name, array in self._optional().items()}
 
-    def with_vectors(self, doc_vectors: PassageVectors) -> Self:
-        """The same sets with the documents' vectors, kept in half precision."""
+    def with_vectors(self, doc_vectors: DocumentVectors) -> Self:
+        """The same sets with the documents' vectors."""
         other = copy(self)
-        other.doc_vectors = doc_vectors.astype(np.float16)
+        other.doc_vectors = doc_vectors
         return other
 
     def _optional(self) -> dict[str, NDArray[Any]]:
         """The arrays that not all sets have, by name."""
-        found = {} if self.doc_weights is None else {WEIGHTS: self.doc_weights}
+        found: dict[str, NDArray[Any]] = {}
+        if self.doc_weights is not None:
+            found[WEIGHTS] = self.doc_weights
         if self.doc_vectors is None:
             return found
         vectors = self.doc_vectors
-        return found | {VECTORS: vectors.values, VECTOR_OFFSETS: vectors.offsets}
+        found = found | {VECTORS: vectors.values, VECTOR_OFFSETS: vectors.offsets}
+        return found | {VECTOR_PASSAGES: vectors.passages}
 
     def save(self, folder: Path) -> None:
         """Write the arrays into an existing folder."""
@@ -246,7 +243,6 @@ class TermSets:
         self.documents.save(folder, "documents")
         for name, array in self._optional().items():
             save_array(folder, name, array)
-        save_array(folder, RELATIVE, self.relative_weights)
         SavedKeys.of(self.vocabulary, Splitter(self.words)).save(folder)
         (folder / WORDS).write_bytes(orjson.dumps(self.words.model_dump(mode="json")))
 
@@ -256,10 +252,9 @@ class TermSets:
         arrays: dict[str, Any] = {name: load_array(folder, name) for name in ARRAYS}
         if (folder / f"{WEIGHTS}.npy").exists():
             arrays[WEIGHTS] = load_array(folder, WEIGHTS)
-        arrays[RELATIVE] = load_array(folder, RELATIVE)
         if (folder / f"{VECTORS}.npy").exists():
-            parts = load_array(folder, VECTOR_OFFSETS), load_array(folder, VECTORS)
-            arrays[VECTORS] = PassageVectors(*parts)
+            names = VECTOR_OFFSETS, VECTOR_PASSAGES, VECTORS
+            arrays[VECTORS] = DocumentVectors(*(load_array(folder, name) for name in names))
         strings = Strings.load(folder, "documents"), Strings.load(folder, "vocabulary")
         try:
             words = WordsConfig.from_mapping(orjson.loads((folder / WORDS).read_bytes()))
@@ -279,8 +274,8 @@ class TermSets:
             require_offsets(folder / f"{name}_offsets.npy", offsets, rows, entries)
         require_numbers(folder / "doc_terms.npy", self.doc_terms, len(self.vocabulary))
         require_numbers(folder / "post_docs.npy", self.post_docs, len(self.documents))
-        weights = [one for one in (self.doc_weights, self._relative) if one is not None]
-        if len(self.post_docs) != entries or any(one.shape != (entries,) for one in weights):
+        weights = self.doc_weights
+        if len(self.post_docs) != entries or (weights is not None and weights.shape != (entries,)):
             raise DamagedError(
                 f"{folder}: found {len(self.post_docs):,} postings and the weights of another "
                 f"number of terms; expected {entries:,} of each. {CHECK}"
@@ -288,6 +283,12 @@ class TermSets:
         if self.doc_vectors is not None:
             path, vectors = folder / f"{VECTOR_OFFSETS}.npy", self.doc_vectors
             require_offsets(path, vectors.offsets, len(self), len(vectors.values))
+            counts = np.diff(vectors.offsets)
+            if len(vectors.passages) != len(self) or np.any(vectors.passages > counts):
+                raise DamagedError(
+                    f"{folder / VECTOR_PASSAGES}.npy: found other numbers of passages than the "
+                    f"documents have vectors. {CHECK}"
+                )
 
 
 @compiled
@@ -332,7 +333,12 @@ def relative_weights(
     by the mean weight of that document's terms; from the shares [E] in the order of documents."""
     sizes = np.diff(offsets)
     relative = shares * np.repeat(sizes, sizes).astype(np.float32)
-    return _by_term(_plain(terms), relative, _plain(post_offsets.astype(np.int64)))
+    return by_posting(terms, relative, post_offsets)
+
+
+def by_posting(terms: NDArray[np.int32], values: Float32, post_offsets: Offsets) -> Float32:
+    """[E] values in the order of documents, rearranged to the order of the postings."""
+    return _by_term(_plain(terms), values, _plain(post_offsets.astype(np.int64)))
 
 
 @compiled
@@ -365,12 +371,12 @@ Int32 = NDArray[np.int32]
 @dataclass(frozen=True, slots=True)
 class AddedTermSet:
     """A document that is not in the base: its id, T(D) as `Merger.numbers` gives it, the weights of
-    its terms, and its vectors [p, d], where the base has vectors."""
+    its terms, and its vectors, where the base has vectors."""
 
     id: str
     terms: Int32
     weights: NDArray[np.float32]
-    vectors: NDArray[np.float16] | None = None
+    vectors: DocumentVectors | None = None
 
 
 @dataclass(frozen=True, slots=True)

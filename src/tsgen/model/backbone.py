@@ -30,6 +30,7 @@ from tsgen.errors import ConfigError
 from tsgen.model.vocabulary import word_pieces
 from tsgen.registry import Registry
 from tsgen.settings import MINI, MINI_FLAT, MINILM, TERM_VECTORS, ModelConfig
+from tsgen.terms.sentences import TextVectors
 
 OutputSymbols = Sequence[str] | int | None
 """What a new backbone writes: terms, each as one symbol; so many symbols that mean nothing before
@@ -152,9 +153,9 @@ class Backbone(nn.Module, ABC):
         self,
         texts: Sequence[str],  # noqa: ARG002
         watch: Callable[[int], None] = lambda _: None,  # noqa: ARG002
-    ) -> NDArray[np.float32] | None:
-        """Vectors [D, d] of documents or passages, for a model that keeps such; None for all
-        others, which know documents by their terms alone.
+    ) -> TextVectors | None:
+        """Vectors of documents or passages and of their sentences, for a model that keeps such;
+        None for all others, which know documents by their terms alone.
 
         Args:
             texts: The documents' contents.

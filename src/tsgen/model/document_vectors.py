@@ -22,7 +22,8 @@ from tsgen.docids.term_set import TermSets
 from tsgen.progress import show
 from tsgen.records import Document
 from tsgen.settings import ModelConfig
-from tsgen.terms.passages import MOST, OVERLAP, WORDS, PassageVectors, passage_texts
+from tsgen.terms.passages import MOST, OVERLAP, WORDS, DocumentVectors, passage_texts
+from tsgen.terms.sentences import SHORTEST, TextVectors
 
 if TYPE_CHECKING:  # imported with torch, which reading new documents does without
     from tsgen.model.backbone import Backbone
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # imported with torch, which reading new documents does witho
 
 BEGINNINGS, PASSAGES = "vectors", "passages"  # the kinds of the stages
 VECTORS, COUNTS = "vectors", "counts"  # the arrays
+SENTENCES, SENTENCE_COUNTS = "sentences", "sentence_counts"
 PIECE = 1024  # documents a file: what a killed run loses at the most
 
 
@@ -41,6 +43,9 @@ class VectorsConfig(StageConfig):
 
     document_tokens: int
     """The tokens of each document, or of each of its passages, that are read."""
+
+    shortest: int = SHORTEST
+    """The characters of a sentence, at least."""
 
 
 class PassagesConfig(VectorsConfig):
@@ -66,10 +71,8 @@ Watch = Callable[[int], None]
 class ReadsDocuments(Protocol):
     """A backbone, or the encoder that it was saved with."""
 
-    def document_vectors(
-        self, texts: Sequence[str], watch: Watch = ..., /
-    ) -> NDArray[np.float32] | None:
-        """The vectors [D, d] of texts; None from what keeps no vectors."""
+    def document_vectors(self, texts: Sequence[str], watch: Watch = ..., /) -> TextVectors | None:
+        """The vectors of texts and of their sentences; None from what keeps no vectors."""
         ...
 
     def longer_than_window(self, texts: Sequence[str]) -> NDArray[np.bool_]:
@@ -79,24 +82,23 @@ class ReadsDocuments(Protocol):
 
 def read_vectors(
     data: DataSet, config: ModelConfig, backbone: Backbone, cache: Path
-) -> NDArray[np.float32]:
-    """The vectors [D, d] of the beginnings of all documents; they stay in `cache`."""
+) -> TextVectors:
+    """The vectors of the beginnings of all documents; they stay in `cache`."""
     from tsgen.model.backbone import backbone_version
 
     settings = VectorsConfig(encoder=config.encoder, document_tokens=config.document_tokens)
 
     def read(piece: Sequence[Document], watch: Watch) -> Arrays:
-        found = backbone.document_vectors([one.contents for one in piece], watch)
-        return {VECTORS: np.asarray(found, np.float16)}
+        return _arrays(backbone.document_vectors([one.contents for one in piece], watch))
 
     folder = _read_in_pieces(data, BEGINNINGS, settings, backbone_version(config), read, cache)
-    return load_array(folder, VECTORS).astype(np.float32)
+    return _text_vectors(folder)
 
 
 def read_passages(
     data: DataSet, config: ModelConfig, backbone: Backbone, cache: Path
-) -> PassageVectors:
-    """The vectors of all documents, several for a long one; they stay in `cache`."""
+) -> DocumentVectors:
+    """The vectors of all documents; they stay in `cache`."""
     from tsgen.model.backbone import backbone_version
 
     read_by = {"encoder": config.encoder, "document_tokens": config.document_tokens}
@@ -105,26 +107,25 @@ def read_passages(
 
     def read(piece: Sequence[Document], watch: Watch) -> Arrays:
         counts, more = _read_long(piece, backbone, watch)
-        return {COUNTS: counts, VECTORS: more.astype(np.float16)}
+        return {COUNTS: counts} | _arrays(more)
 
     folder = _read_in_pieces(data, PASSAGES, settings, backbone_version(config), read, cache)
-    more = load_array(folder, VECTORS).astype(np.float32)
-    return PassageVectors.joined(beginnings, load_array(folder, COUNTS), more)
+    return DocumentVectors.joined(beginnings, load_array(folder, COUNTS), _text_vectors(folder))
 
 
-def read_documents(documents: Sequence[Document], reader: ReadsDocuments) -> PassageVectors | None:
+def read_documents(documents: Sequence[Document], reader: ReadsDocuments) -> DocumentVectors | None:
     """The vectors of documents that are not in a data set; None if the model keeps no vectors."""
     beginnings = reader.document_vectors([one.contents for one in documents])
     if beginnings is None:
         return None
-    return PassageVectors.joined(beginnings, *_read_long(documents, reader))
+    return DocumentVectors.joined(beginnings, *_read_long(documents, reader))
 
 
 def _read_long(
     documents: Sequence[Document], reader: ReadsDocuments, watch: Watch = lambda _: None
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """How many passages each document [D] has after its beginning, and the vectors [P, d] of all;
-    none for a document that fits the window."""
+) -> tuple[NDArray[np.int64], TextVectors]:
+    """How many passages each document [D] has after its beginning, and the vectors of all; none
+    for a document that fits the window."""
     longer = reader.longer_than_window([one.contents for one in documents]).tolist()
     texts = [
         passage_texts(one) if long else [] for one, long in zip(documents, longer, strict=True)
@@ -134,6 +135,21 @@ def _read_long(
     found = reader.document_vectors(parts, lambda done: watch(done * len(documents) // len(parts)))
     assert found is not None
     return counts, found
+
+
+def _arrays(found: TextVectors | None) -> Arrays:
+    """Vectors of texts as a stage keeps them."""
+    assert found is not None
+    whole, sentences = found.whole.astype(np.float16), found.sentences.astype(np.float16)
+    return {VECTORS: whole, SENTENCE_COUNTS: found.counts, SENTENCES: sentences}
+
+
+def _text_vectors(folder: Path) -> TextVectors:
+    """The vectors of texts that a stage kept."""
+    whole, counts, sentences = (
+        load_array(folder, name) for name in (VECTORS, SENTENCE_COUNTS, SENTENCES)
+    )
+    return TextVectors(whole.astype(np.float32), counts, sentences)
 
 
 def _read_in_pieces(

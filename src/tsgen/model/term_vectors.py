@@ -66,7 +66,8 @@ from tsgen.model.term_table import (
 from tsgen.model.vocabulary import shared
 from tsgen.settings import TERM_VECTORS, ModelConfig
 from tsgen.terms.encoder import load_encoder
-from tsgen.terms.sentence_vectors import longer_than, read_texts, sentence_vectors
+from tsgen.terms.sentence_vectors import longer_than, read_texts, text_vectors
+from tsgen.terms.sentences import TextVectors
 from tsgen.terms.text_encoder import OnnxEncoder
 
 RIDGE = 1.0  # smaller values give rare terms, which say little of other documents, large vectors
@@ -187,14 +188,15 @@ class TermVectors(Backbone):
 
     def document_vectors(
         self, texts: Sequence[str], watch: Callable[[int], None] = lambda _: None
-    ) -> Float32:
-        """Read the beginnings of documents, up to the window, into their vectors [D, d]."""
+    ) -> TextVectors:
+        """Read the beginnings of documents, up to the window, into vectors of the whole and of
+        its sentences."""
         window = self.config.document_tokens
         reader = (self.document_reader or self._exact_reader) if self._on_cpu else None
         if reader is not None:
-            return reader.vectors(texts, window, watch)
+            return reader.text_vectors(texts, window, watch)
         encoder = self._reads_documents
-        return sentence_vectors(encoder, self._document_tokenizer, texts, window, watch)
+        return text_vectors(encoder, self._document_tokenizer, texts, window, watch)
 
     def longer_than_window(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each text [T] has more than `model.document_tokens` tokens; with

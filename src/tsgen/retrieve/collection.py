@@ -26,7 +26,7 @@ from tsgen.records import Document
 from tsgen.retrieve.storage import Base, Bases
 from tsgen.retrieve.store import Store, as_json
 from tsgen.settings import TermsConfig
-from tsgen.terms.passages import PassageVectors
+from tsgen.terms.passages import DocumentVectors
 from tsgen.terms.selection import combinations_by_rank, rank
 from tsgen.terms.weights import RESERVED, Weights, reserved_term, weigh_documents
 from tsgen.terms.words import Splitter
@@ -42,12 +42,12 @@ from tsgen.terms.words import Splitter
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A document with all its terms, heaviest first, as they are spelled among the documents that
-    came with it, and the vectors [p, d] of its passages, if the generator keeps vectors."""
+    came with it, and its vectors as `DocumentVectors.pack` has them, if the generator keeps any."""
 
     document: Document
     terms: tuple[str, ...]
     weights: tuple[float, ...]
-    vectors: NDArray[np.float16] | None
+    vectors: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Choice:
     set_hash: int
 
 
-ReadVectors = Callable[[Sequence[Document]], PassageVectors | None]
+ReadVectors = Callable[[Sequence[Document]], DocumentVectors | None]
 """Documents → their vectors, or None for a generator that keeps none."""
 
 
@@ -75,13 +75,12 @@ class Terms:
         found = rank(weigh_documents(documents, self._weights), self._splitter.key)
         ends = found.offsets.tolist()
         read = self._read(documents)
-        vectors = None if read is None else read.astype(np.float16)
         return [
             Candidate(
                 document,
                 tuple(found.spellings[term] for term in found.terms[start:end]),
                 tuple(found.weights[start:end].tolist()),
-                None if vectors is None else vectors.row(number),
+                None if read is None else read.pack(number),
             )
             for number, (document, start, end) in enumerate(
                 zip(documents, ends, ends[1:], strict=False)

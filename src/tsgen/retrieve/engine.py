@@ -34,6 +34,7 @@ from tsgen.errors import (
     UnknownDocumentError,
     named,
 )
+from tsgen.model.term_table import TermTable
 from tsgen.owner import OpenFolder
 from tsgen.progress import show
 from tsgen.records import Document, Hit
@@ -47,10 +48,11 @@ from tsgen.retrieve.snapshot import (
     compact_without_traces,
     part,
 )
-from tsgen.retrieve.storage import LINES, Bases, write_base
+from tsgen.retrieve.storage import LINES, TERMS, Bases, write_base
 from tsgen.retrieve.store import Unfinished, write_mark
+from tsgen.retrieve.vector_search import write_first_stage
 from tsgen.settings import EngineConfig
-from tsgen.terms.passages import PassageVectors
+from tsgen.terms.passages import DocumentVectors
 
 if TYPE_CHECKING:  # a search needs neither these nor what they import
     from tsgen.corpus.in_memory import Documents
@@ -377,7 +379,7 @@ class Engine:
         """The folder of the term weights for documents added now, if the engine has kept it."""
         return weights_folder(self.folder, self.snapshot.state.base)
 
-    def _vectors(self, documents: Sequence[Document]) -> PassageVectors | None:
+    def _vectors(self, documents: Sequence[Document]) -> DocumentVectors | None:
         """The vectors of documents, if the generator keeps such."""
         from tsgen.model.document_vectors import read_documents
 
@@ -426,6 +428,8 @@ def write_engine(
     """Write all files of an engine but its learning curves."""
     generator.backbone.save(folder / MODEL)
     write_base(folder, generator.sets, documents)
+    if generator.sets.doc_vectors is not None:
+        write_first_stage(folder / TERMS, generator.sets, TermTable.open(folder / MODEL))
     values = config.model_dump(mode="json")
     (folder / SETTINGS).write_bytes(orjson.dumps(values, option=orjson.OPT_INDENT_2))
     write_mark(folder, 0)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from tsgen.artifact import KEPT, MANIFEST, forget, read_manifest, stage, sync
 from tsgen.config import StageConfig
 from tsgen.constrain.constraint import Int32, Ragged
+from tsgen.decode.first_stage import FirstStage
 from tsgen.decode.hypotheses import Found, as_hits
 from tsgen.docids.term_set import AddedTermSet, Merged, Merger, TermSets
 from tsgen.errors import (
@@ -52,7 +53,7 @@ from tsgen.retrieve.storage import (
     write_base,
 )
 from tsgen.retrieve.store import Added, State, Store
-from tsgen.retrieve.vector_search import Encoders, VectorSearch
+from tsgen.retrieve.vector_search import Encoders, Origin, VectorSearch, write_first_stage
 from tsgen.settings import DecodeConfig, EngineConfig
 from tsgen.terms.words import Counting, Lexicon, Splitter, words_of
 
@@ -303,7 +304,7 @@ class Snapshot:
         decode = self.config.decode.with_beam(beam)
         read = [self.correct_query(query) for query in queries]
         among = None if where is None else self.documents.matching(where)
-        if self.by_vectors is not None and decode.needs_no_beam:
+        if self.by_vectors is not None and decode.by_first_stage:
             found = self.by_vectors(read, k, decode, among)
         elif among is not None:
             found = search_among(self.generator, read, k, decode, among)
@@ -315,7 +316,7 @@ class Snapshot:
 
     def prepare(self) -> None:
         """Make what the first search would have to make."""
-        if self.by_vectors is not None and self.config.decode.needs_no_beam:
+        if self.by_vectors is not None and self.config.decode.by_first_stage:
             self.by_vectors.prepare()
         else:
             self.search(["a"], 1, beam=1)
@@ -432,7 +433,10 @@ class _Changing:
         self._merger = Merger(base.sets)
         self._unchanged = self._merged = self._merger.base()
         self._rows: dict[int, tuple[Added, AddedTermSet]] = {}  # by sequence, ascending
-        self._table = None if encoders is None else TermTable.open(base.folder / MODEL)
+        self._table = self._stage = None
+        if encoders is not None:
+            self._table = TermTable.open(base.folder / MODEL)
+            self._stage = FirstStage.load(base.folder / TERMS)
 
     def read(self, store: Store | None) -> Snapshot:
         """Merge the changes that came since the last call."""
@@ -462,16 +466,17 @@ class _Changing:
         now, unchanged = self._merged, self._unchanged
         load = cache(partial(self._models.generator, self.number, self._base, unchanged, now))
         by_vectors = None
-        if self._encoders is not None and self._table is not None:
-            table = self._table
+        if self._encoders is not None and self._table is not None and self._stage is not None:
+            table, origin = self._table, None
             if now is not unchanged:
-                table = table.with_terms(now.kept(unchanged))
-            by_vectors = VectorSearch(self._encoders, table, now.sets)
+                origin = Origin(documents.kept, now.kept(unchanged))
+                table = table.with_terms(origin.terms)
+            by_vectors = VectorSearch(self._encoders, table, now.sets, self._stage, origin)
         return Snapshot(now.sets, load, self._config, documents, state, last, by_vectors)
 
     def _row(self, one: Added) -> AddedTermSet:
         known, own = self._base.sets.doc_vectors, one.vectors
-        vectors = None if known is None or own is None else own.reshape(-1, known.values.shape[1])
+        vectors = None if known is None or own is None else known.unpack(own)
         return AddedTermSet(one.id, self._merger.numbers(one.terms), one.weights, vectors)
 
     def _merge(self, kept: NDArray[np.int64]) -> None:
@@ -590,6 +595,7 @@ def _write(new: Path, now: Snapshot, more: MoreParts) -> None:
         write_base(partial, now.sets, documents, documents.counted_lexicon())
         if now.sets.doc_vectors is not None:
             now.generator.learned().backbone.save_terms(partial / MODEL)
+            write_first_stage(partial / TERMS, now.sets, TermTable.open(partial / MODEL))
         more(partial)
 
     inputs = {"base": str(now.state.base), "change": str(now.state.change)}

@@ -46,7 +46,7 @@ CREATE TABLE documents (
     id TEXT NOT NULL,
     terms TEXT NOT NULL,         -- T(D) as JSON, heaviest first
     weights BLOB NOT NULL,       -- of the terms, float32
-    vectors BLOB,                -- [p, d] float16, or NULL where the generator keeps none
+    vectors BLOB,                -- as `DocumentVectors.pack` has them; NULL for none
     set_hash INTEGER NOT NULL,   -- of T(D)
     words_hash INTEGER NOT NULL, -- of all words
     metadata TEXT,               -- JSON, or NULL for none
@@ -109,7 +109,7 @@ class Added:
     id: str
     terms: tuple[str, ...]
     weights: NDArray[np.float32]
-    vectors: NDArray[np.float16] | None  # [p · d] of its p passages, one after the other
+    vectors: bytes | None  # as `DocumentVectors.pack` has them
     metadata: str | None  # JSON
 
 
@@ -280,9 +280,8 @@ class Store(Database):
                 f"{self.path}: the row of document {values[1]!r} is not what was written. {CHECK}"
             )
         sequence, id, terms, weights, vectors, _, _, metadata = values
-        own = None if vectors is None else np.frombuffer(vectors, "<f2")
         spelled = tuple(orjson.loads(terms))
-        return Added(sequence, id, spelled, np.frombuffer(weights, "<f4"), own, metadata)
+        return Added(sequence, id, spelled, np.frombuffer(weights, "<f4"), vectors, metadata)
 
     def removed(self) -> NDArray[np.int64]:
         """The numbers of the base's documents that are gone or replaced, ascending."""
@@ -335,17 +334,16 @@ class Store(Database):
         document: Document,
         terms: Sequence[str],
         weights: Sequence[float],
-        vectors: NDArray[np.float16] | None,
+        vectors: bytes | None,
         set_hash: int,
         words_hash: int,
     ) -> int:
         """Add a document; returns its sequence number."""
         metadata = as_json(document.metadata, document.id).decode() if document.metadata else None
-        own = None if vectors is None else vectors.astype("<f2").tobytes()
         spelled, weighed = orjson.dumps(terms).decode(), np.array(weights, "<f4").tobytes()
         before = self.row("SELECT seq FROM sqlite_sequence WHERE name = 'documents'")
         sequence = 1 if before is None else int(before[0]) + 1
-        row = (sequence, document.id, spelled, weighed, own, set_hash, words_hash, metadata)
+        row = (sequence, document.id, spelled, weighed, vectors, set_hash, words_hash, metadata)
         self.run(
             "INSERT INTO documents (sequence, id, terms, weights, vectors, set_hash, words_hash, "
             "metadata, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

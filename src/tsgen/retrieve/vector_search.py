@@ -1,31 +1,42 @@
-"""The search of an engine whose score needs no beam: encode the query, score, explain. No torch.
+"""The search of an engine whose score needs no beam: encode, find a pool, rank it, explain.
 
 Where p(T(D) | Q) does not count (see `tsgen.decode.ranking` for the whole formula), what is left of
 the score is
 
-    score(Q, D) = prior_weight · v(D) · v(Q) + lexical_weight · o(Q, D),
+    score(Q, D) = prior_weight · r(Q, D) + lexical_weight · s(Q, D).
 
-and all that it needs of the model is v(Q), which an ONNX graph computes. The reasons of the hits
-need the vectors of their terms, a few rows of a mapped table. So nothing of the model is loaded but
-the encoder, and what `tsgen.decode.search` computes with the whole model is the oracle.
+The first stage finds a pool of `POOL` documents by the query's own words and by the terms that the
+generator writes for it (`tsgen.decode.first_stage`), and the score puts them in order
+(`tsgen.decode.pool_ranking`). Of a collection that is not larger than the pool all documents are
+scored. All that is needed of the model is v(Q), which an ONNX graph computes, and a table of term
+vectors, so that neither torch nor the model is loaded. What `tsgen.decode.search` computes of all
+documents with the whole model is the oracle.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tsgen.constrain.constraint import Int32
+from tsgen.decode.first_stage import FirstStage, best_of
 from tsgen.decode.hypotheses import Found
-from tsgen.decode.ranking import FLATTENING, idf, largest
-from tsgen.docids.term_set import TermSets
+from tsgen.decode.pool_ranking import PoolRanking
+from tsgen.decode.ranking import idf
+from tsgen.docids.term_set import TermSets, by_posting, shares_of
 from tsgen.model.term_table import DOCUMENTS, TermTable, saved_config
 from tsgen.settings import TERM_VECTORS, DecodeConfig, ModelConfig
-from tsgen.terms.passages import PassageVectors
+from tsgen.terms.sentences import TextVectors
 from tsgen.terms.text_encoder import OnnxEncoder, Watch
+
+POOL = 1000  # documents of the first stage that the whole score puts in order
+SEARCHED_IN_FULL = 2**16  # documents that are all scored where the first stage finds too few
+TOGETHER = 256  # queries that are encoded together
+SHOWN, FEW = 8, 3  # terms in a reason: of those that found a document, and where none did
 
 Float32 = NDArray[np.float32]
 
@@ -51,9 +62,9 @@ class Encoders:
         """The vectors v(Q) [Q, d] of queries."""
         return self.queries.vectors(queries, self.config.query_tokens)
 
-    def document_vectors(self, texts: Sequence[str], watch: Watch = lambda _: None) -> Float32:
-        """The vectors [D, d] of documents or passages."""
-        return self.documents.vectors(texts, self.config.document_tokens, watch)
+    def document_vectors(self, texts: Sequence[str], watch: Watch = lambda _: None) -> TextVectors:
+        """The vectors of documents or passages, and of their sentences."""
+        return self.documents.text_vectors(texts, self.config.document_tokens, watch)
 
     def longer_than_window(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Whether `document_vectors` leaves out the end of each of these texts [T]."""
@@ -62,19 +73,80 @@ class Encoders:
         return self.documents.longer_than(texts, self.config.document_tokens)
 
 
+def write_first_stage(folder: Path, sets: TermSets, table: TermTable) -> None:
+    """Write the first stage of term sets into the folder that has them, and compile what a search
+    runs."""
+    assert sets.doc_weights is not None
+    weights, shares = (
+        by_posting(sets.doc_terms, values, sets.post_offsets)
+        for values in (
+            sets.doc_weights.astype(np.float32),
+            shares_of(sets.doc_offsets, sets.doc_weights),
+        )
+    )
+    stage = FirstStage.build(sets.post_offsets, sets.post_docs, weights, shares, table.vectors)
+    stage.save(folder)
+    FirstStage.load(folder).warm_up()
+    saved = TermSets.load(folder)
+    assert saved.doc_vectors is not None
+    assert saved.doc_weights is not None
+    arrays = saved.doc_offsets, saved.doc_terms, saved.doc_weights
+    PoolRanking.of(*arrays, saved.doc_vectors).warm_up()
+
+
+class Origin(NamedTuple):
+    """Where the documents and terms of a changed collection are in its base."""
+
+    documents: NDArray[np.integer]  # [K] numbers in the base of the first K documents, ascending
+    terms: Int32  # [V] numbers in the base, or −1 for a new term
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A query as both stages see it."""
+
+    vector: Float32  # [d] v(Q)
+    spoken: Int32  # [m] places in the first stage's `spoken_terms`
+    spoken_factors: Float32  # [m] prior_weight · e(t) · v(Q)
+    own: Int32  # [n] its words among the terms of the collection, ascending
+    own_factors: Float32  # [n] lexical_weight · √idf(t)
+
+
 class VectorSearch:
     """Searches the documents of one moment."""
 
-    def __init__(self, encoders: Encoders, table: TermTable, sets: TermSets) -> None:
-        """Join what reads queries with the terms' vectors and the documents' sets and vectors."""
+    def __init__(
+        self,
+        encoders: Encoders,
+        table: TermTable,
+        sets: TermSets,
+        stage: FirstStage,
+        origin: Origin | None = None,
+    ) -> None:
+        """Join what a search reads.
+
+        Args:
+            encoders: What reads queries.
+            table: The terms' vectors.
+            sets: T(D) and the vectors of every document.
+            stage: The first stage of the collection, or of its base.
+            origin: Where documents and terms are in the base; None for the base itself.
+        """
         assert sets.doc_vectors is not None
+        assert sets.doc_weights is not None
         self._encoders, self._table, self._sets = encoders, table, sets
-        self._vectors: PassageVectors | None = None
+        self._stage, self._origin = stage, origin
+        arrays = sets.doc_offsets, sets.doc_terms, sets.doc_weights
+        self._ranking = PoolRanking.of(*arrays, sets.doc_vectors)
 
     @property
     def whole_words(self) -> frozenset[str]:
         """The words that the encoder knows as wholes."""
         return self._encoders.queries.whole_words
+
+    def prepare(self) -> None:
+        """Make what the first search would have to make."""
+        _ = self._sets.lookup, self._spoken_terms
 
     def __call__(
         self, queries: Sequence[str], k: int, config: DecodeConfig, among: Int32 | None = None
@@ -88,73 +160,123 @@ class VectorSearch:
             among: The only documents to be found (ascending numbers); None: all of them.
         """
         answers: list[list[Found]] = []
-        for start in range(0, len(queries), config.batch):
-            together = queries[start : start + config.batch]
-            read = self._encoders.query_vectors(together)
-            products = read @ self._document_vectors().values.T  # [Q, P]
-            for query, vector, row in zip(together, read, products, strict=True):
-                answers.append(self._answer(query, vector, row, k, config, among))
+        for start in range(0, len(queries), TOGETHER):
+            together = queries[start : start + TOGETHER]
+            vectors = self._encoders.query_vectors(together)
+            spoken, scores = self._stage.spoken(vectors)
+            factors = np.asarray(config.prior_weight * scores, np.float32)
+            for i, text in enumerate(together):
+                own, own_factors = self._own_words(text, config)
+                query = _Query(vectors[i], spoken[i], factors[i], own, own_factors)
+                answers.append(self._answer(query, k, config, among))
         return answers
 
-    def prepare(self) -> None:
-        """Make what the first search would have to make."""
-        self._document_vectors()
-        _ = self._sets.relative_weights, self._sets.lookup
-
-    def _document_vectors(self) -> PassageVectors:
-        if self._vectors is None:
-            assert self._sets.doc_vectors is not None
-            self._vectors = self._sets.doc_vectors.astype(np.float32)
-        return self._vectors
+    def _own_words(self, text: str, config: DecodeConfig) -> tuple[Int32, Float32]:
+        """The words of a query among the terms, ascending, with lexical_weight · √idf(t)."""
+        if not config.lexical_weight:
+            return np.zeros(0, np.int32), np.zeros(0, np.float32)
+        own = np.sort(self._sets.query_terms(text))
+        having = self._sets.post_offsets[own + 1] - self._sets.post_offsets[own]
+        factors = config.lexical_weight * np.sqrt(idf(having, len(self._sets)))
+        return own, factors.astype(np.float32)
 
     def _answer(
-        self,
-        query: str,
-        vector: Float32,
-        products: Float32,
-        k: int,
-        config: DecodeConfig,
-        among: Int32 | None,
+        self, query: _Query, k: int, config: DecodeConfig, among: Int32 | None
     ) -> list[Found]:
-        """The hits of a query with the vector [d] and the products v_i(D) · v(Q) [P]."""
-        vectors = self._document_vectors()
-        scores = config.prior_weight * vectors.largest(products[None])[0]
-        if config.lexical_weight:
-            scores += config.lexical_weight * self._lexical(query)
-        inside = np.arange(len(scores), dtype=np.int32) if among is None else among
-        best = inside[largest(scores[inside], k)] if len(inside) else inside
+        """The hits of a query."""
+        documents, scores = self._ranked(query, k, config, among)
+        best = best_of(scores, documents, k)
         found = [
-            Found(d, s, (), (), (), vectors.best_passage(products, d))
-            for d, s in zip(best.tolist(), scores[best].tolist(), strict=True)
+            Found(d, s, (), (), (), self._ranking.best_passage(d, query.vector))
+            for d, s in zip(documents[best].tolist(), scores[best].tolist(), strict=True)
         ]
-        return self._with_reasons(found, vector)
+        return self._with_reasons(found, query)
 
-    def _lexical(self, query: str) -> Float32:
-        """o(Q, D) [D] of every document."""
-        sets = self._sets
-        scores = np.zeros(len(sets), np.float32)
-        offsets = sets.post_offsets
-        for term in sets.query_terms(query).tolist():
-            having = slice(offsets[term], offsets[term + 1])
-            weights = sets.relative_weights[having] ** (1 / FLATTENING)
-            scores[sets.post_docs[having]] += weights * idf(len(weights), len(scores))
-        return scores
+    def _ranked(
+        self, query: _Query, k: int, config: DecodeConfig, among: Int32 | None
+    ) -> tuple[Int32, Float32]:
+        """The documents of the pool and their scores, in no order."""
+        everything = len(self._sets) if among is None else len(among)
+        pool = max(POOL, k)
+        if everything > pool:
+            documents, sums = self._candidates(query)
+            if among is not None:
+                inside = _places(among, documents) >= 0
+                documents, sums = documents[inside], sums[inside]
+            if len(documents) >= min(k, everything) or everything > SEARCHED_IN_FULL:
+                best = best_of(sums, documents, pool)
+                if not config.rescore:
+                    return documents[best], sums[best]
+                return documents[best], self._scores(query, documents[best], config)
+        documents = np.arange(everything, dtype=np.int32) if among is None else among
+        return documents, self._scores(query, documents, config)
 
-    def _with_reasons(self, found: Sequence[Found], query: Float32) -> list[Found]:
-        """The documents with their terms as the reasons, likeliest first: log p of each term as
-        the first one among the terms of all documents found, and how many documents have it and
-        all terms before it."""
+    def _scores(self, query: _Query, documents: Int32, config: DecodeConfig) -> Float32:
+        said = query.vector, query.own, query.own_factors
+        return self._ranking.scores(documents, *said, config.prior_weight, config.sentence_share)
+
+    def _candidates(self, query: _Query) -> tuple[Int32, Float32]:
+        """The documents that the first stage finds, and all that are not in the base."""
+        sets, origin = self._sets, self._origin
+        own, factors = query.own, query.own_factors
+        if origin is not None:
+            own, factors = origin.terms[own], factors[origin.terms[own] >= 0]
+            own = own[own >= 0]
+        offsets = self._stage.own_offsets
+        order = np.argsort(offsets[own + 1] - offsets[own], kind="stable")
+        said = query.spoken, query.spoken_factors, own[order], factors[order]
+        documents, sums = self._stage.candidates(*said)
+        if origin is None:
+            return documents, sums
+        places = _places(origin.documents, documents)
+        new = np.arange(len(origin.documents), len(sets), dtype=np.int32)
+        there = places[places >= 0].astype(np.int32), sums[places >= 0]
+        most = np.full(len(new), sums.max(initial=0), np.float32)
+        return np.concatenate((there[0], new)), np.concatenate((there[1], most))
+
+    @cached_property
+    def _spoken_terms(self) -> Int32:
+        """[G] the numbers of the first stage's `spoken_terms`, or −1 for one that is gone."""
+        terms = np.asarray(self._stage.spoken_terms)
+        if self._origin is None:
+            return terms
+        numbers = np.full(len(self._stage.own_offsets) - 1, -1, np.int32)
+        known = np.flatnonzero(self._origin.terms >= 0)
+        numbers[self._origin.terms[known]] = known
+        return numbers[terms]
+
+    def _with_reasons(self, found: Sequence[Found], query: _Query) -> list[Found]:
+        """The documents with the terms that found them as their reasons: of T(D) those that were
+        generated or are words of the query, the ones that add most to the score first."""
         if not found:
             return []
-        sets = [self._sets.terms(one.document) for one in found]
-        terms, places = np.unique(np.concatenate(sets), return_inverse=True)
-        log_probs = self._table.log_probs(terms, query)[places]
-        own = np.split(log_probs, np.cumsum([len(row) for row in sets])[:-1])
-        return [self._reason(*parts) for parts in zip(found, sets, own, strict=True)]
+        said: dict[int, float] = {}  # a spoken term's factor is one of √ŵ, an own word's of w
+        for terms, factors in (
+            (self._spoken_terms[query.spoken], query.spoken_factors),
+            (query.own, query.own_factors),
+        ):
+            for term, factor in zip(terms.tolist(), factors.tolist(), strict=True):
+                said[term] = said.get(term, 0.0) + factor
+        rows = [self._shown(one.document, said) for one in found]
+        terms, places = np.unique(np.concatenate(rows), return_inverse=True)
+        log_probs = self._table.log_probs(terms, query.vector)[places]
+        own = np.split(log_probs, np.cumsum([len(row) for row in rows])[:-1])
+        return [self._reason(*parts) for parts in zip(found, rows, own, strict=True)]
+
+    def _shown(self, document: int, said: Mapping[int, float]) -> Int32:
+        """The terms of a document that say why it was found; without any, its heaviest ones."""
+        row = slice(self._sets.doc_offsets[document], self._sets.doc_offsets[document + 1])
+        terms = self._sets.doc_terms[row].tolist()
+        common = [place for place, term in enumerate(terms) if term in said]
+        if not common:
+            return np.array(terms[:FEW], np.int32)
+        assert self._sets.doc_weights is not None
+        weights = self._sets.doc_weights[row]
+        common.sort(key=lambda place: -said[terms[place]] * float(weights[place]))
+        return np.array([terms[place] for place in common[:SHOWN]], np.int32)
 
     def _reason(self, one: Found, terms: Int32, log_probs: Float32) -> Found:
-        order = np.argsort(-log_probs, kind="stable")
-        terms, sizes = terms[order], list[int]()
+        sizes = list[int]()
         left: Int32 | None = None
         for term in terms.tolist():
             if left is None or len(left) > 1:
@@ -164,16 +286,24 @@ class VectorSearch:
         return replace(
             one,
             units=tuple(terms.tolist()),
-            log_probs=tuple(log_probs[order].tolist()),
+            log_probs=tuple(log_probs.tolist()),
             valid_documents=tuple(sizes),
         )
 
 
+def _places(ascending: NDArray[np.integer], numbers: Int32) -> NDArray[np.int64]:
+    """The place of each number in an ascending list, or −1."""
+    places = np.searchsorted(ascending, numbers)
+    places[places == len(ascending)] = 0
+    if len(ascending):
+        places[ascending[places] != numbers] = -1
+    else:
+        places[:] = -1
+    return places
+
+
 def _common(few: Int32, documents: Int32) -> Int32:
-    """The members of two ascending lists; the first is the shorter one, or as long."""
+    """The members of two ascending lists."""
     if len(few) > len(documents):
         few, documents = documents, few
-    places = np.searchsorted(documents, few)
-    places[places == len(documents)] = 0
-    found: Int32 = few[documents[places] == few]
-    return found
+    return few[_places(documents, few) >= 0]

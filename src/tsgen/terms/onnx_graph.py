@@ -1,6 +1,6 @@
 """Writing a BERT as an ONNX graph, from token numbers to sentence vectors.
 
-    tokens [B, S], mask [B, S]  →  vectors [B, d] of length 1
+    tokens [B, S], mask [B, S]  →  vectors [B, d] of length 1, states [B, S, d] of the tokens
 
 The graph has one operator for each part of the encoder, as ONNX Runtime has them compiled: a layer
 is two matrix products, attention over all heads, and a product, two normalisations and an
@@ -58,6 +58,7 @@ def bert_graph(encoder: Any, form: Format) -> bytes:
     hidden = _embeddings(writer, config)
     for layer in range(config.num_hidden_layers):
         hidden = _layer(writer, f"encoder.layer.{layer}.", hidden, config)
+    hidden = writer.add("Identity", [hidden], named="states")
     _pooling(writer, hidden)
     return writer.model()
 
@@ -200,9 +201,12 @@ class _Writer:
             helper.make_tensor_value_info(name, kinds.INT32, ["texts", "tokens"])
             for name in ("tokens", "mask")
         ]
-        output = helper.make_tensor_value_info("vectors", kinds.FLOAT, ["texts", "width"])
+        outputs = [
+            helper.make_tensor_value_info("vectors", kinds.FLOAT, ["texts", "width"]),
+            helper.make_tensor_value_info("states", kinds.FLOAT, ["texts", "tokens", "width"]),
+        ]
         constants = list(self._constants.values())
-        graph = helper.make_graph(self._nodes, "encoder", inputs, [output], constants)
+        graph = helper.make_graph(self._nodes, "encoder", inputs, outputs, constants)
         domains = helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIBUTED, 1)
         made = helper.make_model(graph, opset_imports=domains, ir_version=IR_VERSION)
         return bytes(made.SerializeToString())

@@ -3,11 +3,14 @@
 The encoder reads the beginning of every document D, as far as its window reaches, into v_1(D). Of
 a document that goes on after that, what comes after its first `WORDS` words, which a window of 256
 tokens holds in most texts, is read passage by passage, each with the title before it, into v_2(D) …
-v_p(D). A query compares with the vector that is nearest to it,
+v_p(D). The same readings give a vector u_j(D) for each sentence (see `terms.sentences`). A query is
+compared with the passage and with the sentence that are nearest to it,
 
-    v(D) · v(Q) = max_i v_i(D) · v(Q),
+    r(Q, D) = (1 − σ) · max_i v_i(D) · v(Q) + σ · max_j u_j(D) · v(Q),   σ = `sentence_share`,
 
-and where one vector stands for the whole document it is the mean of all, scaled to length 1.
+and where one vector stands for the whole document it is the mean of the v_i, scaled to length 1.
+All are kept in 8 bits: a number x as the integer nearest to 256 x, which moves the product of two
+vectors by about .001.
 
 Passages end at blank lines and before Markdown headings, where a text has any, and are about
 `WORDS` words long; a longer stretch without such a break is cut into windows of `WORDS` words that
@@ -30,6 +33,9 @@ from numpy.typing import NDArray
 
 from tsgen.arrays import offsets_of
 from tsgen.records import Document
+from tsgen.terms.sentences import TextVectors
+
+Int8 = NDArray[np.int8]
 
 WORDS, OVERLAP, MOST = 150, 30, 64
 LEAST = 50  # words before a heading may begin a new passage
@@ -97,36 +103,65 @@ def _windows(words: Sequence[Span]) -> Iterator[Span]:
             yield Span(window[0].start, window[-1].end)
 
 
+# The vectors of documents, as they are kept.
+
+UNIT = 256  # what 1 is kept as
+
+
+def in_8_bits(vectors: NDArray[np.floating[Any]]) -> Int8:
+    """Vectors of length 1 as integers, in units of 1/256; a number beyond 127/256 is cut."""
+    return np.clip(np.rint(vectors.astype(np.float32) * UNIT), -127, 127).astype(np.int8)
+
+
 @dataclass(frozen=True, slots=True)
-class PassageVectors:
-    """The vectors of all documents: those of D are `values[offsets[D]:offsets[D + 1]]`, one of
-    them for a document that fits the window, never none."""
+class DocumentVectors:
+    """The vectors of all documents, in 8 bits: those of D are `values[offsets[D]:offsets[D + 1]]`,
+    first of its passages, at least one, then of its sentences."""
 
     offsets: NDArray[np.integer[Any]]  # [D + 1]
-    values: NDArray[np.floating[Any]]  # [P, d]
+    passages: NDArray[np.int32]  # [D] how many of a document's vectors are of passages
+    values: Int8  # [R, d]
 
     @classmethod
-    def joined(cls, beginnings: NDArray[Any], counts: NDArray[Any], more: NDArray[Any]) -> Self:
+    def joined(cls, beginnings: TextVectors, counts: NDArray[Any], more: TextVectors) -> Self:
         """The vectors of beginnings and passages together.
 
         Args:
-            beginnings: [D, d] v_1(D) of every document.
-            counts: [D] how many more each document has.
-            more: [Σ counts, d] these, document by document.
+            beginnings: of the beginnings of D documents.
+            counts: [D] how many more passages each document has.
+            more: of these passages, document by document.
         """
-        offsets = offsets_of(1 + counts)
-        later = np.ones(offsets[-1], np.bool_)
-        later[offsets[:-1]] = False
-        values = np.empty((len(later), beginnings.shape[1]), beginnings.dtype)
-        values[~later], values[later] = beginnings, more
-        return cls(offsets, values)
+        owner = np.repeat(np.arange(len(counts)), counts)
+        every = np.arange(len(counts))
+        parts = [
+            (every, 0, beginnings.whole),
+            (owner, 1, more.whole),
+            (np.repeat(every, beginnings.counts), 2, beginnings.sentences),
+            (np.repeat(owner, more.counts), 3, more.sentences),
+        ]
+        owners = np.concatenate([own for own, _, _ in parts])
+        kinds = np.repeat([kind for _, kind, _ in parts], [len(own) for own, _, _ in parts])
+        values = np.concatenate([in_8_bits(own) for _, _, own in parts])
+        offsets = offsets_of(np.bincount(owners, minlength=len(counts)))
+        return cls(offsets, (1 + counts).astype(np.int32), values[np.lexsort((kinds, owners))])
+
+    def pack(self, document: int) -> bytes:
+        """The vectors of one document as bytes: how many are of passages, and then all of them."""
+        count = int(self.passages[document]).to_bytes(4, "little")
+        return count + self.row(document).tobytes()
+
+    def unpack(self, packed: bytes) -> Self:
+        """The vectors of one document that `pack` wrote, as long as these are."""
+        values = np.frombuffer(packed, np.int8, offset=4).reshape(-1, self.values.shape[1])
+        passages = np.frombuffer(packed, "<i4", 1).astype(np.int32)
+        return type(self)(np.array([0, len(values)]), passages, values)
 
     def __len__(self) -> int:
         """The number of documents."""
         return len(self.offsets) - 1
 
-    def row(self, document: int) -> NDArray[np.floating[Any]]:
-        """The vectors [p, d] of a document."""
+    def row(self, document: int) -> Int8:
+        """The vectors [r, d] of a document."""
         return self.values[self.offsets[document] : self.offsets[document + 1]]
 
     def take(self, documents: NDArray[np.integer[Any]]) -> Self:
@@ -134,37 +169,56 @@ class PassageVectors:
         counts = np.diff(self.offsets)
         taken = np.zeros(len(self), np.bool_)
         taken[documents] = True
-        return type(self)(offsets_of(counts[documents]), self.values[np.repeat(taken, counts)])
+        values = self.values[np.repeat(taken, counts)]
+        return type(self)(offsets_of(counts[documents]), self.passages[documents], values)
 
-    def followed_by(self, rows: Sequence[NDArray[np.floating[Any]]]) -> Self:
-        """These, and then those [p, d] of more documents."""
-        counts = np.array([len(row) for row in rows], np.int64)
-        offsets = offsets_of(np.concatenate([np.diff(self.offsets), counts]))
-        return type(self)(offsets, np.concatenate([self.values, *rows]))
+    def followed_by(self, others: Sequence[Self]) -> Self:
+        """These, and then those of more documents."""
+        every = [self, *others]
+        counts = np.concatenate([np.diff(one.offsets) for one in every])
+        passages = np.concatenate([one.passages for one in every])
+        return type(self)(offsets_of(counts), passages, np.concatenate([o.values for o in every]))
 
-    def astype(self, kind: type[np.floating[Any]]) -> Self:
-        """The same in another precision."""
-        return type(self)(self.offsets, self.values.astype(kind))
+    def as_floats(self) -> NDArray[np.float32]:
+        """All vectors [R, d] as numbers."""
+        return (self.values.astype(np.float32) / UNIT).astype(np.float32)
 
     def means(self) -> NDArray[np.float32]:
-        """One vector [D, d] for each document: its own, or the mean of several with length 1."""
-        values = self.values.astype(np.float32)
-        counts = np.diff(self.offsets)
-        if np.all(counts == 1):
-            return values
-        sums: NDArray[np.float32] = np.add.reduceat(values, self.offsets[:-1], axis=0)
-        several = counts > 1
-        sums[several] /= np.linalg.norm(sums[several], axis=1, keepdims=True)
-        return sums
+        """One vector [D, d] for each document: its passage's, or the mean of several with length
+        1."""
+        chosen = self.of_passages()
+        sums = np.zeros((len(self), self.values.shape[1]), np.float32)
+        np.add.at(sums, self.owners()[chosen], self.values[chosen].astype(np.float32))
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True).astype(np.float32)
+        means: NDArray[np.float32] = sums / lengths
+        return means
 
-    def largest(self, products: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The largest value [Q, D] of each document in `products` [Q, P], one for each vector."""
-        if products.shape[1] == len(self):
-            return products
-        largest: NDArray[np.float32] = np.maximum.reduceat(products, self.offsets[:-1], axis=1)
-        return largest
+    def owners(self) -> NDArray[np.int64]:
+        """[R] the document of each vector."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
-    def best_passage(self, products: NDArray[np.float32], document: int) -> int | None:
-        """Which vector of a document is largest in `products` [P]; None if there is but one."""
-        own = products[self.offsets[document] : self.offsets[document + 1]]
+    def of_passages(self) -> NDArray[np.bool_]:
+        """[R] whether each vector is of a passage; the others are of sentences."""
+        place = np.arange(len(self.values)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        found: NDArray[np.bool_] = place < np.repeat(self.passages, np.diff(self.offsets))
+        return found
+
+    def similarity(self, products: NDArray[np.float32], share: float) -> NDArray[np.float32]:
+        """r(Q, D) [Q, D] of every document, from v · v(Q) [Q, R] of all its vectors.
+
+        Args:
+            products: [Q, R].
+            share: σ, how much the nearest sentence counts. For a document without sentences the
+                nearest passage stands for it.
+        """
+        chosen = self.of_passages()
+        nearest = [np.where(kind, products, -np.inf) for kind in (chosen, ~chosen)]
+        passage, sentence = (np.maximum.reduceat(x, self.offsets[:-1], axis=1) for x in nearest)
+        sentence = np.where(np.isinf(sentence), passage, sentence)
+        return ((1 - share) * passage + share * sentence).astype(np.float32)
+
+    def best_passage(self, products: NDArray[np.floating[Any]], document: int) -> int | None:
+        """Which passage of a document is largest in `products` [R]; None if it has but one."""
+        first = self.offsets[document]
+        own = products[first : first + self.passages[document]]
         return int(np.argmax(own)) if len(own) > 1 else None

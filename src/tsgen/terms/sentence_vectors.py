@@ -14,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tsgen.terms.sentences import TextVectors, joined, sentence_vectors_of
+
 BATCH = 64  # texts that are read together
 
 
@@ -26,24 +28,30 @@ def read_texts(encoder: Any, tokenizer: Any, texts: Sequence[str], window: int) 
         texts: B texts.
         window: The number of tokens of each text that are read.
     """
-    inputs = tokenizer(
-        list(texts), padding=True, truncation=True, max_length=window, return_tensors="pt"
-    ).to(next(encoder.parameters()).device)
-    states = encoder(**inputs).last_hidden_state  # [B, S, d]
-    mask = inputs["attention_mask"].unsqueeze(-1)
-    mean = (states * mask).sum(1) / mask.sum(1)
-    return torch.nn.functional.normalize(mean, dim=-1)
+    inputs = _tokens(encoder, tokenizer, texts, window)
+    return _pooled(encoder(**inputs).last_hidden_state, inputs["attention_mask"])
+
+
+def _tokens(encoder: Any, tokenizer: Any, texts: Sequence[str], window: int, **options: Any) -> Any:
+    options |= {"padding": True, "truncation": True, "max_length": window, "return_tensors": "pt"}
+    return tokenizer(list(texts), **options).to(next(encoder.parameters()).device)
+
+
+def _pooled(states: Tensor, mask: Tensor) -> Tensor:
+    """The mean of the states [B, S, d] over the tokens of each text, scaled to length 1."""
+    mask = mask.unsqueeze(-1)
+    return torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
 
 
 @torch.inference_mode()
-def sentence_vectors(
+def text_vectors(
     encoder: Any,
     tokenizer: Any,
     texts: Sequence[str],
     window: int,
     watch: Callable[[int], None] = lambda _: None,
-) -> NDArray[np.float32]:
-    """The vectors [T, d] of texts, read in batches of about one length.
+) -> TextVectors:
+    """The vectors of texts and of their sentences, read in batches of about one length.
 
     Args:
         encoder: A BERT-like model of transformers.
@@ -54,12 +62,29 @@ def sentence_vectors(
     """
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     vectors = np.zeros((len(texts), encoder.config.hidden_size), np.float32)
+    sentences = [vectors[:0]] * len(texts)
     for start in range(0, len(order), BATCH):
         watch(start)
         rows = order[start : start + BATCH]
-        read = read_texts(encoder, tokenizer, [texts[i] for i in rows], window)
-        vectors[rows] = read.float().cpu().numpy()
-    return vectors
+        own = [texts[i] for i in rows]
+        inputs = _tokens(encoder, tokenizer, own, window, return_offsets_mapping=True)
+        places = inputs.pop("offset_mapping").cpu().numpy()
+        states, mask = encoder(**inputs).last_hidden_state.float(), inputs["attention_mask"]
+        vectors[rows] = _pooled(states, mask).cpu().numpy()
+        for i, spans, read in zip(rows, places, states.cpu().numpy(), strict=True):
+            sentences[i] = sentence_vectors_of(texts[i], spans, read)
+    return joined(vectors, sentences)
+
+
+def sentence_vectors(
+    encoder: Any,
+    tokenizer: Any,
+    texts: Sequence[str],
+    window: int,
+    watch: Callable[[int], None] = lambda _: None,
+) -> NDArray[np.float32]:
+    """The vectors [T, d] of texts, without those of their sentences."""
+    return text_vectors(encoder, tokenizer, texts, window, watch).whole
 
 
 def longer_than(tokenizer: Any, texts: Sequence[str], window: int) -> NDArray[np.bool_]:

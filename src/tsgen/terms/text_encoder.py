@@ -7,7 +7,7 @@ to use it.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tsgen.artifact import write_beside
 from tsgen.errors import ArtifactError
+from tsgen.terms.sentences import TextVectors, joined, sentence_vectors_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -30,6 +31,7 @@ MOST = 64  # texts in one batch
 
 Float32 = NDArray[np.float32]
 Watch = Callable[[int], None]
+Places = Sequence[tuple[int, int]]
 
 
 class OnnxEncoder:
@@ -94,33 +96,51 @@ class OnnxEncoder:
             window: The number of tokens of each text that are read; the rest of it is not.
             watch: Called with the number of texts read so far.
         """
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        tokens: list[list[int]] = [[]] * len(texts)
         vectors = np.zeros((len(texts), self.width), np.float32)
+        for batch, tokens, _ in self._in_batches(texts, window, watch):
+            vectors[batch] = self._read(tokens, "vectors")[0]
+        return vectors
+
+    def text_vectors(
+        self, texts: Sequence[str], window: int, watch: Watch = lambda _: None
+    ) -> TextVectors:
+        """The vectors of texts and of their sentences; the arguments are those of `vectors`."""
+        vectors = np.zeros((len(texts), self.width), np.float32)
+        sentences = [vectors[:0]] * len(texts)
+        for batch, tokens, places in self._in_batches(texts, window, watch):
+            vectors[batch], states = self._read(tokens, "vectors", "states")
+            for i, own, read in zip(batch, places, states, strict=True):
+                spans = np.asarray(own, np.int64)
+                sentences[i] = sentence_vectors_of(texts[i], spans, read[: len(own)])
+        return joined(vectors, sentences)
+
+    def _in_batches(
+        self, texts: Sequence[str], window: int, watch: Watch
+    ) -> Iterator[tuple[list[int], list[list[int]], list[Places]]]:
+        """Texts of about one length together: their numbers, tokens, and the tokens' characters."""
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         for start in range(0, len(order), MOST):
             watch(start)
             rows = order[start : start + MOST]
-            found = self._tokenizer_for(window).encode_batch([texts[i] for i in rows])
-            for i, one in zip(rows, found, strict=True):
-                tokens[i] = one.ids
-            rows.sort(key=lambda i: len(tokens[i]))
-            for batch in _batches(rows, tokens):
-                vectors[batch] = self._read([tokens[i] for i in batch])
-        return vectors
+            read = self._tokenizer_for(window).encode_batch([texts[i] for i in rows])
+            found = dict(zip(rows, read, strict=True))
+            lengths = {i: len(one.ids) for i, one in found.items()}
+            for batch in _batches(sorted(rows, key=lengths.__getitem__), lengths):
+                own = [found[i] for i in batch]
+                yield batch, [one.ids for one in own], [one.offsets for one in own]
 
     def longer_than(self, texts: Sequence[str], window: int) -> NDArray[np.bool_]:
         """Whether each text [T] has more tokens than a window."""
         found = self._tokenizer_for(window + 1).encode_batch(list(texts))
         return np.array([len(one.ids) > window for one in found], np.bool_)
 
-    def _read(self, tokens: Sequence[Sequence[int]]) -> Float32:
-        """The vectors [B, d] of texts that are read together."""
+    def _read(self, tokens: Sequence[Sequence[int]], *outputs: str) -> list[Float32]:
+        """What the graph makes of texts that are read together."""
         lengths = np.array([len(row) for row in tokens])
         mask = (np.arange(lengths.max(initial=1)) < lengths[:, None]).astype(np.int32)
         numbers = np.zeros_like(mask)
         numbers[mask > 0] = [token for row in tokens for token in row]
-        found: Float32
-        (found,) = self._session.run(None, {"tokens": numbers, "mask": mask})
+        found: list[Float32] = self._session.run(outputs, {"tokens": numbers, "mask": mask})
         return found
 
     def _tokenizer_for(self, window: int) -> "Tokenizer":
@@ -147,11 +167,11 @@ class OnnxEncoder:
         return self._opened
 
 
-def _batches(rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[list[int]]:
+def _batches(rows: Sequence[int], lengths: Mapping[int, int]) -> list[list[int]]:
     """Rows of ascending length in batches of at most `TOGETHER` tokens."""
     batches: list[list[int]] = []
     for row in rows:
-        if not batches or (len(batches[-1]) + 1) * len(tokens[row]) > TOGETHER:
+        if not batches or (len(batches[-1]) + 1) * lengths[row] > TOGETHER:
             batches.append([])
         batches[-1].append(row)
     return batches

@@ -153,7 +153,8 @@ def keep_words(folder: Path, keys: Container[str]) -> None:
 
 
 class TfidfWeights:
-    """w(t, D) = √idf(t) · tf / (tf + k1 · (1 − b + b · |D| / mean |D|)) / (1 + lead · ln(1 + first))
+    """w(t, D) = √idf(t) · tf / (tf + k1 · L) / (1 + lead · ln(1 + first)),
+    L = 1 − b + b · |D| / mean |D|,
 
     where tf counts a word of the title `title_weight` times, |D| is the number of the document's
     words, and `first` is the number of words before t. The root keeps the rarest words, which no

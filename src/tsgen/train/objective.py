@@ -377,8 +377,10 @@ class DocumentObjective:
         self._backbone, self._constraint = generator.backbone, generator.constraint
         self._config, self._documents = config, documents
         vectors = generator.constraint.document_vectors
-        self._vectors, counts = torch.from_numpy(vectors.values), np.diff(vectors.offsets)
-        self._owner = torch.from_numpy(np.repeat(np.arange(len(counts)), counts))  # [P]
+        self._vectors = torch.from_numpy(generator.constraint.vector_values)  # [R, d]
+        self._owner = torch.from_numpy(vectors.owners())  # [R]
+        self._passage = torch.from_numpy(vectors.of_passages())  # [R]
+        self._share = config.validation.sentence_share
         self._answers: dict[str, set[int]] = defaultdict(set)
         for query, document in zip(queries, documents.tolist(), strict=True):
             self._answers[query].add(document)
@@ -395,7 +397,9 @@ class DocumentObjective:
         read = self._backbone.query_vectors(queries)  # [B, d]
         scores = self._config.prior_weight * self._similarity(read)
         if self._config.lexical_weight:
-            lexical = self._config.lexical_weight * lexical_scores(self._constraint, queries)
+            how = self._config.validation.lexical
+            lexical = lexical_scores(self._constraint, queries, how)
+            lexical = self._config.lexical_weight * lexical
             scores = scores + torch.from_numpy(lexical).to(read.device)
         right = self._documents[rows]
         others = np.zeros(scores.shape, np.bool_)
@@ -405,11 +409,20 @@ class DocumentObjective:
         return functional.cross_entropy(scores, torch.from_numpy(right).to(read.device))
 
     def _similarity(self, read: torch.Tensor) -> torch.Tensor:
-        """[B, D] the largest of v_i(D) · v(Q) for the queries' vectors [B, d], with gradients."""
-        products = read @ self._vectors.to(read.device).T  # [B, P]
-        documents = self._constraint.documents
-        if products.shape[1] == documents:
-            return products
-        owner = self._owner.to(read.device).expand_as(products)
-        none = products.new_full((len(products), documents), -torch.inf)
-        return none.scatter_reduce(1, owner, products, "amax")
+        """[B, D] r(Q, D) for the queries' vectors [B, d], with gradients."""
+        device = read.device
+        products = read @ self._vectors.to(device).T  # [B, R]
+        owner = self._owner.to(device).expand_as(products)
+        none = products.new_full((len(products), self._constraint.documents), -torch.inf)
+        of_passage = self._passage.to(device)
+
+        def largest(kind: torch.Tensor) -> torch.Tensor:
+            own = products.masked_fill(~kind, -torch.inf)
+            return none.scatter_reduce(1, owner, own, "amax")
+
+        passage = largest(of_passage)
+        if not self._share:
+            return passage
+        sentence = largest(~of_passage)
+        sentence = torch.where(sentence.isinf(), passage, sentence)
+        return (1 - self._share) * passage + self._share * sentence
