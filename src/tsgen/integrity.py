@@ -115,6 +115,12 @@ def require_offsets(path: Path, offsets: NDArray[Any], rows: int, values: int) -
         raise DamagedError(f"{path}: found offsets that descend; expected ascending ones. {CHECK}")
 
 
+def require_shape(path: Path, array: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Refuse an array of another shape."""
+    if array.shape != shape:
+        raise DamagedError(f"{path}: found {array.shape}; expected {shape}. {CHECK}")
+
+
 def require_numbers(path: Path, numbers: NDArray[Any], below: int) -> None:
     """Refuse numbers that do not point into a table with `below` rows."""
     shaped = numbers.ndim == 1 and numbers.dtype.kind in "iu"

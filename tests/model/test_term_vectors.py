@@ -70,7 +70,7 @@ def test_a_search_needs_no_beam_where_its_probability_does_not_count(engine: tsg
     traced = tsgen.retrieve.explain.trace(engine, query, 5)  # shows the beams, so it has them
     assert [hit.document_id for hit in traced.hits] == [hit.document_id for hit in found]
     np.testing.assert_allclose(
-        [hit.score for hit in traced.hits], [hit.score for hit in found], rtol=1e-5
+        [hit.score for hit in traced.hits], [hit.score for hit in found], rtol=1e-3
     )
     for hit in found:
         assert hit.reason is not None

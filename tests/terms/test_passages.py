@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,12 +13,14 @@ from tsgen.terms.passages import (
     LEAST,
     MOST,
     OVERLAP,
+    UNIT,
     WORDS,
-    PassageVectors,
+    DocumentVectors,
     Span,
     passage_texts,
     passages,
 )
+from tsgen.terms.sentences import TextVectors, joined
 
 TEXTS = st.lists(
     st.tuples(
@@ -118,59 +121,78 @@ def test_passages_are_read_with_the_title() -> None:
 COUNTS = st.lists(st.integers(0, 3), min_size=1, max_size=8)
 
 
-def made(counts: list[int], seed: int = 0) -> PassageVectors:
-    """Random vectors; each document has that many after its first."""
+def made(counts: list[int], seed: int = 0) -> DocumentVectors:
+    """Random vectors; each document has that many passages after its first, and each text up to
+    two sentences."""
     rng = np.random.default_rng(seed)
-    first = rng.normal(size=(len(counts), 4)).astype(np.float32)
-    more = rng.normal(size=(sum(counts), 4)).astype(np.float32)
-    return PassageVectors.joined(first, np.array(counts, np.int64), more)
 
+    def texts(count: int) -> TextVectors:
+        own = [rng.normal(size=(rng.integers(3), 4)) / 8 for _ in range(count)]
+        return joined((rng.normal(size=(count, 4)) / 8).astype(np.float32), own)
 
-def test_beginnings_come_before_the_passages_of_each_document() -> None:
-    vectors = PassageVectors.joined(
-        np.array([[0.0], [1.0], [2.0]]), np.array([0, 2, 0]), np.array([[1.1], [1.2]])
+    return DocumentVectors.joined(
+        texts(len(counts)), np.array(counts, np.int64), texts(sum(counts))
     )
-    assert vectors.offsets.tolist() == [0, 1, 4, 5]
-    assert vectors.values.ravel().tolist() == [0.0, 1.0, 1.1, 1.2, 2.0]
 
 
-@given(COUNTS, st.integers(0, 99))
-def test_the_largest_is_that_of_a_loop_over_documents(counts: list[int], seed: int) -> None:
+def test_passages_come_before_the_sentences_of_each_document() -> None:
+    def column(*values: float) -> np.ndarray:
+        return np.array(values, np.float32)[:, None] / UNIT
+
+    vectors = DocumentVectors.joined(
+        joined(column(10, 20, 30), [column(), column(23, 24), column(33)]),
+        np.array([0, 2, 0]),
+        joined(column(21, 22), [column(25), column()]),
+    )
+    assert vectors.offsets.tolist() == [0, 1, 7, 9]
+    assert vectors.passages.tolist() == [1, 3, 1]
+    assert vectors.values.ravel().tolist() == [10, 20, 21, 22, 23, 24, 25, 30, 33]
+
+
+@given(COUNTS, st.integers(0, 99), st.sampled_from([0.0, 0.3, 1.0]))
+def test_similarity_is_that_of_a_loop_over_documents(
+    counts: list[int], seed: int, share: float
+) -> None:
     vectors, rng = made(counts, seed), np.random.default_rng(seed)
-    queries = rng.normal(size=(3, 4)).astype(np.float32)
-    products = queries @ vectors.values.T
-    slow = [[max(row[a:b]) for a, b in pairs(vectors)] for row in products]
-    np.testing.assert_array_equal(vectors.largest(products), slow)
+    products = rng.normal(size=(3, 4)).astype(np.float32) @ vectors.as_floats().T
+    found = vectors.similarity(products, share)
     for query, row in enumerate(products):
         for document, (start, end) in enumerate(pairs(vectors)):
+            between = start + vectors.passages[document]
+            passage = max(row[start:between])
+            sentence = max(row[between:end], default=passage)
+            wanted = (1 - share) * passage + share * sentence
+            assert found[query, document] == pytest.approx(wanted, abs=1e-5)
             best = vectors.best_passage(row, document)
-            assert (best is None) == (end - start == 1)
-            assert row[start + (best or 0)] == slow[query][document]
+            assert (best is None) == (counts[document] == 0)
+            assert row[start + (best or 0)] == passage
 
 
 @given(COUNTS)
-def test_the_mean_is_the_only_vector_or_a_mean_of_length_1(counts: list[int]) -> None:
+def test_the_mean_is_that_of_the_passages_with_length_1(counts: list[int]) -> None:
     vectors = made(counts)
     for document, mean in enumerate(vectors.means()):
-        own = vectors.row(document)
-        if len(own) == 1:
-            np.testing.assert_array_equal(mean, own[0])
-        else:
-            wanted = own.mean(axis=0)
-            np.testing.assert_allclose(mean, wanted / np.linalg.norm(wanted), rtol=1e-4)
+        own = vectors.row(document)[: vectors.passages[document]].astype(np.float32).mean(axis=0)
+        np.testing.assert_allclose(mean, own / np.linalg.norm(own), atol=1e-5)
 
 
-@given(COUNTS, st.data())
-def test_taking_documents_and_adding_others(counts: list[int], data: st.DataObject) -> None:
-    vectors = made(counts)
-    kept = sorted(data.draw(st.sets(st.integers(0, len(counts) - 1))))
-    added = [vectors.row(d) + 1 for d in data.draw(st.lists(st.integers(0, len(counts) - 1)))]
-    found = vectors.take(np.array(kept, np.int64)).followed_by(added)
-    wanted = [*(vectors.row(d) for d in kept), *added]
-    assert len(found) == len(wanted)
-    for document, own in enumerate(wanted):
-        np.testing.assert_array_equal(found.row(document), own)
+@given(COUNTS, COUNTS, st.data())
+def test_some_documents_and_others_after_them(
+    counts: list[int], more: list[int], data: st.DataObject
+) -> None:
+    vectors, others = made(counts), made(more, seed=1)
+    chosen = data.draw(st.lists(st.integers(0, len(counts) - 1), unique=True).map(sorted))
+    found = vectors.take(np.array(chosen, np.int64)).followed_by([others])
+    rows = [(vectors, document) for document in chosen]
+    rows += [(others, document) for document in range(len(others))]
+    assert len(found) == len(rows)
+    for document, (source, number) in enumerate(rows):
+        np.testing.assert_array_equal(found.row(document), source.row(number))
+        assert found.passages[document] == source.passages[number]
+        packed = vectors.unpack(source.pack(number))
+        np.testing.assert_array_equal(packed.values, source.row(number))
+        assert packed.passages.tolist() == [source.passages[number]]
 
 
-def pairs(vectors: PassageVectors) -> list[tuple[int, int]]:
+def pairs(vectors: DocumentVectors) -> list[tuple[int, int]]:
     return list(pairwise(vectors.offsets.tolist()))

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from tsgen.arrays import load_array, offsets_of, save_array
 from tsgen.constrain.kernels import constant, kernel
+from tsgen.integrity import require_numbers, require_offsets, require_shape
 
 VOCABULARY = 16_384  # terms that can be spoken, those that say most of the documents' vectors
 RANK = 96
@@ -102,9 +103,22 @@ class FirstStage:
             save_array(folder, name, getattr(self, name))
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Map the arrays into memory."""
-        return cls(*(load_array(folder, name) for name in NAMES))
+    def load(cls, folder: Path, documents: int) -> Self:
+        """Map the arrays of a collection of so many documents into memory. Arrays that point
+        outside of one another are refused, since compiled loops index unchecked."""
+        found = cls(*(load_array(folder, name) for name in NAMES))
+        terms = len(found.own_offsets) - 1
+        require_numbers(folder / "spoken_terms.npy", found.spoken_terms, terms)
+        for kind, rows in (("own", terms), ("spoken", len(found.spoken_terms))):
+            offsets, numbers, weights = (
+                getattr(found, f"{kind}_{name}") for name in ("offsets", "documents", "weights")
+            )
+            require_offsets(folder / f"{kind}_offsets.npy", offsets, rows, len(numbers))
+            require_numbers(folder / f"{kind}_documents.npy", numbers, documents)
+            require_shape(folder / f"{kind}_weights.npy", weights, numbers.shape)
+        rank = len(found.spoken_basis.T)
+        require_shape(folder / "spoken_vectors.npy", found.spoken_vectors, (rows, rank))
+        return found
 
     def warm_up(self) -> None:
         """Run the compiled loop once, so that its machine code is on disk for the first search."""

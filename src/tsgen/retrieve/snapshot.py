@@ -47,6 +47,7 @@ from tsgen.retrieve.storage import (
     BASE,
     BASE_KIND,
     FILTERS,
+    TERMS,
     Base,
     Bases,
     base_folder,
@@ -436,7 +437,7 @@ class _Changing:
         self._table = self._stage = None
         if encoders is not None:
             self._table = TermTable.open(base.folder / MODEL)
-            self._stage = FirstStage.load(base.folder / TERMS)
+            self._stage = FirstStage.load(base.folder / TERMS, len(base.sets))
 
     def read(self, store: Store | None) -> Snapshot:
         """Merge the changes that came since the last call."""

@@ -86,7 +86,7 @@ def write_first_stage(folder: Path, sets: TermSets, table: TermTable) -> None:
     )
     stage = FirstStage.build(sets.post_offsets, sets.post_docs, weights, shares, table.vectors)
     stage.save(folder)
-    FirstStage.load(folder).warm_up()
+    FirstStage.load(folder, len(sets)).warm_up()
     saved = TermSets.load(folder)
     assert saved.doc_vectors is not None
     assert saved.doc_weights is not None

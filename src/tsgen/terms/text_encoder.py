@@ -110,7 +110,7 @@ class OnnxEncoder:
         for batch, tokens, places in self._in_batches(texts, window, watch):
             vectors[batch], states = self._read(tokens, "vectors", "states")
             for i, own, read in zip(batch, places, states, strict=True):
-                spans = np.asarray(own, np.int64)
+                spans = np.asarray(own, np.int64).reshape(-1, 2)
                 sentences[i] = sentence_vectors_of(texts[i], spans, read[: len(own)])
         return joined(vectors, sentences)
 
