@@ -62,13 +62,19 @@ def _fields_at(model: type[BaseModel], path: Iterable[int | str]) -> Iterable[st
     return model.model_fields
 
 
+LARGEST = 2**20
+"""Bytes of a settings file."""
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file, or a `ConfigError` with the line that does not parse."""
     try:
+        if path.stat().st_size > LARGEST:
+            raise ConfigError(f"{path}: over {LARGEST:,} bytes; expected a TOML file with settings")
         return _parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}; expected a TOML file with settings") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # of syntax, of UTF-8, of huge numbers, of depth
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 
@@ -144,7 +150,7 @@ def _value(text: str) -> Any:
     """A value as TOML writes it, or the text itself, so that a word needs no quotes."""
     try:
         return _parsed(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return _without_unset(text)
 
 

@@ -69,15 +69,6 @@ class MissingExtraError(TsgenError):
         super().__init__(f"{what} needs an optional dependency. Run: {command}")
 
 
-def require_several(queries: Sequence[str]) -> None:
-    """Refuse one text where several queries are expected: its letters would be searched for."""
-    if isinstance(queries, str):
-        raise DataError(
-            f"found one str, {queries[:60]!r}; expected a list of queries. Put it into a list: "
-            "search([query], k)."
-        )
-
-
 def named(ids: Sequence[str], most: int = 10) -> str:
     """Some ids in quotes, and how many more there are."""
     more = f" and {len(ids) - most:,} more" if len(ids) > most else ""

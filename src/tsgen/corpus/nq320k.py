@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tsgen.corpus.limits import LINE
 from tsgen.corpus.sources import (
     BUFFER,
     DAMAGE,
@@ -31,6 +32,7 @@ LOOKS_LIKE = "corpus_lite.json, train.json and dev.json (NQ320K)"
 FILES = {"train": "train.json", "test": "dev.json", "synthetic": "train.json.qg.json"}
 _SEPARATORS = " \t\r\n,"
 _ESCAPE = len("\\ud83d\\ude00")  # the longest thing that a cut can make look wrong
+ITEM = LINE // 4  # characters: they may take four bytes each
 _EXPECTED = "expected a JSON list: [ … , … ]"
 
 
@@ -65,7 +67,14 @@ def array_items(path: Path) -> Iterator[tuple[int, Any]]:
             return
         try:
             item, position = decoder.raw_decode(buffer, position)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError, ValueError) as error:
+            if not isinstance(error, json.JSONDecodeError):
+                found = "too deep" if isinstance(error, RecursionError) else "a huge number"
+                raise DataError(f"{path}: item {number}: {found}; {_EXPECTED}") from None
+            if len(buffer) - position > ITEM:
+                raise DataError(
+                    f"{path}: item {number}: longer than {ITEM:,} characters; {_EXPECTED}"
+                ) from None
             more = next(pieces, None) if _is_cut_off(error, buffer) else None
             if more is None:
                 raise DataError(f"{path}: item {number}: {error.msg}; {_EXPECTED}") from None

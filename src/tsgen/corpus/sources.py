@@ -18,6 +18,7 @@ from typing import IO, Any, Generic, TypeVar, cast
 import zstandard
 
 from tsgen.artifact import hash_file, hash_strings
+from tsgen.corpus.limits import ALWAYS, EXPANSION, LINE, too_long
 from tsgen.errors import DataError
 from tsgen.records import Document, Judgment, Judgments, Query
 
@@ -88,6 +89,7 @@ class Problems:
 COMPRESSIONS = (".gz", ".zst")
 BUFFER = 2**20
 _GZIP, _ZSTD, _BOM = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf"
+PIECE = 1024  # compressed bytes read at a time: they may stand for 32 MiB
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 
 
@@ -99,10 +101,35 @@ def open_bytes(path: Path) -> IO[bytes]:
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}; expected a readable file") from None
     if magic.startswith(_GZIP):
-        return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(path)), BUFFER)
+        return io.BufferedReader(_Expanding(path, cast(io.RawIOBase, gzip.GzipFile(path))), BUFFER)
     if magic == _ZSTD:
-        return io.BufferedReader(_Frames(path), BUFFER)
+        return io.BufferedReader(_Expanding(path, _Frames(path)), BUFFER)
     return path.open("rb")
+
+
+class _Expanding(io.RawIOBase):
+    """What a compressed file expands to, as long as it is not suspiciously much."""
+
+    def __init__(self, path: Path, expanded: io.RawIOBase) -> None:
+        self._path, self._expanded = path, expanded
+        self._left = max(ALWAYS, EXPANSION * path.stat().st_size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        count = self._expanded.readinto(buffer)
+        self._left -= count or 0
+        if self._left < 0:
+            raise DataError(
+                f"{self._path}: expands to more than {EXPANSION} times its size; expected a text, "
+                "which expands to 3 to 20 times. If it is one, decompress it first."
+            )
+        return count
+
+    def close(self) -> None:
+        self._expanded.close()
+        super().close()
 
 
 class _Frames(io.RawIOBase):
@@ -135,7 +162,7 @@ class _Frames(io.RawIOBase):
 
     def _decompressed(self) -> Iterator[bytes]:
         frame, unused = None, b""
-        while compressed := unused or self._file.read(io.DEFAULT_BUFFER_SIZE):
+        while compressed := unused or self._file.read(PIECE):
             frame = frame or zstandard.ZstdDecompressor().decompressobj()
             yield frame.decompress(compressed)
             unused = frame.unused_data
@@ -149,7 +176,13 @@ def all_lines(path: Path) -> Iterator[bytes]:
     number = 0
     with open_bytes(path) as file:
         try:
-            for number, line in enumerate(file, start=1):
+            while line := file.readline(LINE + 1):
+                number += 1
+                if len(line) > LINE:
+                    raise DataError(
+                        f"{path}:{number}: the line is longer than {LINE // 2**20} MiB; expected "
+                        "one record a line. Is it a file of another format?"
+                    )
                 yield line.removeprefix(_BOM) if number == 1 else line
         except DAMAGE as error:
             raise damaged(f"{path}:{number + 1}", error) from None
@@ -355,6 +388,8 @@ class SourcedDataSet:
                 self._report("duplicate id", source, line, _twice("document", document.id))
             elif not (document.text.strip() or document.title.strip()):
                 self._report("empty text", source, line, _no_text(document.id))
+            elif long := too_long(document.title, document.text):
+                self._report("too long", source, line, long)
             else:
                 ids.add(document.id)
                 yield document

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -10,6 +11,7 @@ import orjson
 from pydantic import BeforeValidator
 
 from tsgen.config import StageConfig
+from tsgen.corpus.limits import DEPTH, LINE, is_too_deep
 from tsgen.corpus.sources import (
     BadRecord,
     Source,
@@ -24,6 +26,8 @@ from tsgen.corpus.sources import (
 from tsgen.errors import DataError
 from tsgen.records import NO_METADATA, Document, Query
 
+_END = "\ufdd0end of file\ufdd1"  # after the last line: characters that no text has
+
 T = TypeVar("T")
 JSON_FORMATS = ("jsonl", "ndjson", "json")
 ID_NAMES = ("_id", "id", "docid", "doc_id", "docno", "pid")
@@ -33,7 +37,7 @@ QUERY_ID_NAMES = ("_id", "id", "qid", "query_id", "query-id")
 QUERY_TEXT_NAMES = ("text", "query", "question", "title")
 
 # A page can be longer than the 128 KiB that the csv module takes for one field.
-csv.field_size_limit(2**31 - 1)
+csv.field_size_limit(LINE)
 
 Names = Annotated[
     tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
@@ -105,6 +109,10 @@ class Fields:
             record = {**record, **nested} if record else nested
         if self.metadata is not None:
             record = {name: record[name] for name in self.metadata if name in record}
+        if is_too_deep(record, DEPTH + 1):
+            raise BadRecord(
+                "too deep", f"found metadata deeper than {DEPTH} lists and objects; expected less"
+            )
         return record or NO_METADATA
 
 
@@ -195,11 +203,18 @@ def _header(path: Path, first: list[str], fields: Fields) -> tuple[list[str] | N
 def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Rows with the number of their first line; a quoted field may go over several lines."""
     # Bad bytes pass here, to be reported with their row.
-    rows = csv.reader(line.decode("utf-8", "surrogateescape") for line in all_lines(path))
+    lines = (line.decode("utf-8", "surrogateescape") for line in all_lines(path))
+    rows = csv.reader(chain(lines, [_END]))
     start = 1
     try:
         for row in rows:
-            if row:
+            if row and row[-1].endswith(_END):
+                if row != [_END]:
+                    raise DataError(
+                        f"{path}:{start}: a quote that opens in this row is never closed, so that "
+                        "all that follows would be its text; expected a closing quote. Correct it."
+                    )
+            elif row:
                 yield start, row
             start = rows.line_num + 1
     except csv.Error as error:

@@ -14,26 +14,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tsgen.artifact import MANIFEST, hash_file, hash_strings, read_manifest
+from tsgen.corpus.limits import TEXT_FILE
 from tsgen.corpus.sources import BadRecord, Layout, Source, all_lines, check_decoded, decode
 from tsgen.corpus.table_files import Columns
 from tsgen.errors import ArtifactError, DataError
 from tsgen.records import Document
 
-# Markdown as plain text.
+# Markdown as plain text. Every pattern takes time linear in the text: one that could begin anywhere
+# in a run of characters begins at its start only, or gives nothing of it back (`++`, `*+`).
 
 _FENCE = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)",
+    r"^[ \t]*(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n(?P<code>.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)",
     re.M | re.S,
 )
 _COMMENT = re.compile(r"<!--(?:[^<]|<(?!!--))*?-->")  # never over another one
 _HEADING = re.compile(
-    r"^ {0,3}#{1,6}[ \t]+(?P<marked>[^\s#].*?)(?:[ \t]+#+)?[ \t]*$"
+    r"^ {0,3}#{1,6}[ \t]+(?P<marked>[^\s#][^\n]*)$"
     r"|(?:\A|^[ \t]*\n)(?P<underlined>[^\n]*\S)[ \t]*\n(?:={3,}|-{3,})[ \t]*$",
     re.M,
 )
 _MD_TARGET = r"\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
 _INLINE = re.compile(
-    r"(?P<ticks>`+)(?!`)(?P<code>[^\n]{1,1000}?)(?<!`)(?P=ticks)(?!`)"
+    r"(?<!`)(?P<ticks>`++)(?P<code>[^\n]{1,1000}?)(?<!`)(?P=ticks)(?!`)"
     rf"|{_COMMENT.pattern}|<(?P<hidden>script|style)\b(?:[^<]|<(?!/?(?P=hidden)))*</(?P=hidden)>"
     rf"|\[!\[(?P<image>[^\[\]]*)\]{_MD_TARGET}\]{_MD_TARGET}"
     r"|!?\[\[(?:[^\[\]|]*\|)?(?P<wiki>[^\[\]|]+)\]\]"
@@ -51,6 +53,7 @@ _MD_EMPHASIS = re.compile(
 )
 _NO_CHARACTER = re.compile(r"&#0+(?!\d);?")  # a reference to the character 0, which no text has
 _ASIDE = re.compile("\ufdd0([0-9]+)\ufdd1")  # a number between characters that no text has
+_NO_TEXT = re.compile("[\ufdd0\ufdd1]")
 
 
 class Heading(NamedTuple):
@@ -68,9 +71,15 @@ def first_heading(text: str) -> Heading | None:
     found = _HEADING.search(text)
     if found is None:
         return None
-    return Heading(
-        clean_markdown(found["marked"] or found["underlined"]), found.start(), found.end()
-    )
+    words = _without_closing(found["marked"]) if found["marked"] else found["underlined"]
+    return Heading(clean_markdown(words), found.start(), found.end())
+
+
+def _without_closing(heading: str) -> str:
+    """A heading without the number signs that may close it: `so ##` → `so`."""
+    heading = heading.rstrip(" \t")
+    bare = heading.rstrip("#")
+    return bare.rstrip(" \t") if bare.endswith((" ", "\t")) else heading
 
 
 def clean_markdown(text: str) -> str:
@@ -95,7 +104,7 @@ def _prose(text: str) -> str:
         names = ("image", "wiki", "link", "address")
         return next((found[name] for name in names if found[name] is not None), "").replace("`", "")
 
-    text = _INLINE.sub(inline, _DEFINITION.sub("", _ASIDE.sub("", text)))
+    text = _INLINE.sub(inline, _DEFINITION.sub("", _NO_TEXT.sub("", text)))
     text = _MD_EMPHASIS.sub(r"\g<text>", _LINE_MARKS.sub("", _MD_RULE.sub("", text)))
     text = html.unescape(_NO_CHARACTER.sub(" ", text))
     return _ASIDE.sub(lambda found: kept[int(found[1])], text)
@@ -106,13 +115,15 @@ def _prose(text: str) -> str:
 _LINE = r"(?P<{}>[=\-~^\"'`*+#:.<>_])(?P={}){{2,}}[ \t]*"
 _RST_TITLE = re.compile(
     rf"(?:\A|^[ \t]*\n)(?:{_LINE.format('over', 'over')}\n)?"
-    rf"[ \t]*(?P<title>[^\n]*\S)[ \t]*\n{_LINE.format('under', 'under')}$",
+    rf"[ \t]*+(?P<title>\S(?:[^\n]*\S)?)[ \t]*\n{_LINE.format('under', 'under')}$",
     re.M,
 )
 _RST_RULE = re.compile(r"^[ \t]*([=\-~^\"'`*+#:.<>_])\1{2,}[ \t]*$\n?", re.M)
 _RST_TARGET = re.compile(r"^[ \t]*\.\. (?:_[^\n]*:|\[)[^\n]*$\n?", re.M)
 _DIRECTIVE = re.compile(r"^([ \t]*)\.\. (?:\|[^|\n]+\| )?[\w:.+-]+::[ \t]*", re.M)
-_LINK = re.compile(r"(?::[\w:.+-]+:)?(`{1,2})(?P<text>[^`]+?)(?:\s*<[^<>`]+>)?\1_{0,2}(?!\w)")
+_LINK = re.compile(
+    r"(?:(?<![\w:.+-]):[\w:.+-]+:)?(`{1,2})(?P<text>[^`]+?)(?:\s{0,9}<[^<>`]+>)?\1_{0,2}(?!\w)"
+)
 _RST_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,2})(?=\S)([^*\n]+?)(?<=\S)\1(?![\w*])")
 
 
@@ -138,7 +149,7 @@ _FRONT_MATTER = re.compile(
     r"(?:(?P=line)|\.\.\.)[ \t]*(?:\n|\Z)",
     re.S,
 )
-_TITLE = re.compile(r"^title[ \t]*[:=][ \t]*(?P<value>.*?)[ \t]*$", re.M)
+_TITLE = re.compile(r"^title[ \t]*[:=][ \t]*(?P<value>[^\n]*)$", re.M)
 _BLOCKS = (">", ">-", "|", "|-")  # YAML's marks of a value on the next lines
 
 
@@ -183,7 +194,7 @@ def _front_matter(text: str) -> tuple[str, str]:
 
 def _field_title(fields: str) -> str:
     found = _TITLE.search(fields)
-    value = found["value"] if found else ""
+    value = found["value"].rstrip(" \t") if found else ""
     if value[:1] in ("'", '"') and value[-1:] == value[:1]:
         return value[1:-1].strip()
     return "" if value in _BLOCKS else value
@@ -193,7 +204,7 @@ def _clean(text: str, suffix: str) -> str:
     if suffix == ".txt":
         return text.strip()
     cleaned = clean_rst(text) if suffix == ".rst" else clean_markdown(text)
-    return re.sub(r"[ \t]*\n(?:[ \t]*\n)+", "\n\n", cleaned)
+    return re.sub(r"(?<![ \t])[ \t]*+\n(?:[ \t]*+\n)+", "\n\n", cleaned)
 
 
 # A folder of text files as a source of documents.
@@ -211,7 +222,7 @@ def text_folder(folder: Path, columns: Columns | None) -> Layout | None:
         Source(
             name=str(folder),
             raw=lambda: enumerate(text_files(folder).items(), 1),
-            make=_document,
+            make=partial(_document, folder.resolve()),
             digest=partial(_digest, folder),
         )
     )
@@ -237,8 +248,15 @@ def _is_read(folder: Path) -> bool:
         return True  # a manifest of something else
 
 
-def _document(named: tuple[str, Path]) -> Document:
+def _document(folder: Path, named: tuple[str, Path]) -> Document:
     name, path = named
+    if not _is_inside(path, folder):
+        raise BadRecord(
+            "outside", f"{name!r} is a link to a file outside of the folder; expected files in it"
+        )
+    if path.stat().st_size > TEXT_FILE:
+        found = f"{name!r} has {path.stat().st_size:,} bytes"
+        raise BadRecord("too long", f"{found}; expected at most {TEXT_FILE:,}. Divide it")
     try:
         check_decoded(name)
     except BadRecord as bad:
@@ -259,5 +277,13 @@ def _text(path: Path) -> str:
 
 def _digest(folder: Path) -> str:
     """A hash of the names and contents of all files."""
-    files = text_files(folder).items()
-    return hash_strings(*(part for name, path in files for part in (ascii(name), hash_file(path))))
+    whole = folder.resolve()
+    parts = list[str]()
+    for name, path in text_files(folder).items():
+        parts += [ascii(name), hash_file(path) if _is_inside(path, whole) else "outside"]
+    return hash_strings(*parts)
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Whether a file is in a folder whose links are resolved, also where it is a link itself."""
+    return not path.is_symlink() or path.resolve().is_relative_to(folder)

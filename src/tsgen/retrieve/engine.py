@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Self, overload
 import orjson
 
 from tsgen.artifact import ENGINE, KEPT, open_artifact, seal
+from tsgen.corpus.limits import check_queries
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import (
     ArtifactError,
@@ -142,6 +143,7 @@ class Engine:
             >>> engine.search("rye bread", k=3)
         """
         several = [queries] if isinstance(queries, str) else queries
+        check_queries(several, k, beam)
         now, calibration = self._now()
         depth = k if calibration is None else max(k, DEPTH)
         found = now.search(several, depth, beam=beam, where=where)

@@ -41,7 +41,7 @@ def snippet(text: str, keys: Set[str], splitter: Splitter, width: int = 160) -> 
 def stretch(text: str, keys: Set[str], splitter: Splitter, width: int = 160) -> str:
     """About `width` characters of a text: those with the most different words of the query, the
     first such stretch, on one line; cut between words."""
-    text = re.sub(r"\s*\n\s*", " ", text)
+    text = re.sub(r"\s+", lambda found: " " if "\n" in found[0] else found[0], text)
     places = splitter.places(text, keys)
     matches = _matches(places, width)
     best = max(matches, key=matches.__getitem__)  # the first of equals

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from tsgen.artifact import KEPT, MANIFEST, forget, read_manifest, stage, sync
 from tsgen.config import StageConfig
 from tsgen.constrain.constraint import Int32, Ragged
+from tsgen.corpus.limits import check_queries, check_text
 from tsgen.decode.first_stage import FirstStage
 from tsgen.decode.hypotheses import Found, as_hits
 from tsgen.docids.term_set import AddedTermSet, Merged, Merger, TermSets
@@ -36,7 +37,6 @@ from tsgen.errors import (
     ReplacedError,
     TsgenError,
     UnknownDocumentError,
-    require_several,
 )
 from tsgen.integrity import CHECK
 from tsgen.model.term_table import TermTable
@@ -301,7 +301,9 @@ class Snapshot:
         where: str | None = None,
     ) -> list[list[Hit]]:
         """Find at most `k` documents for each query, best first, each with its reason."""
-        require_several(queries)
+        check_queries(queries, k, beam)
+        if where is not None:
+            check_text(where, "filter")
         decode = self.config.decode.with_beam(beam)
         read = [self.correct_query(query) for query in queries]
         among = None if where is None else self.documents.matching(where)

@@ -13,11 +13,11 @@ from pydantic import (
     model_validator,
 )
 
+from tsgen.corpus.limits import DEPTH
 from tsgen.decode.observe import Cause, Fate
 from tsgen.serve.limits import Limits
 
 INT64 = 2**63
-DEEPEST = 16  # objects and lists inside one another
 
 
 def _encodable(text: str) -> str:
@@ -176,7 +176,7 @@ class DocumentBody(Body):
     @field_validator("metadata", mode="before")
     @classmethod
     def _storable(cls, value: Any) -> Any:
-        _check_storable(value, DEEPEST)
+        _check_storable(value, DEPTH)
         return value
 
 
@@ -214,7 +214,7 @@ def _check_storable(value: Any, deepest: int) -> None:
         raise ValueError("whole numbers of 64 bits")
     elif isinstance(value, dict | list):
         if not deepest:
-            raise ValueError(f"at most {DEEPEST} objects and lists inside one another")
+            raise ValueError(f"at most {DEPTH} objects and lists inside one another")
         for each in [*value, *value.values()] if isinstance(value, dict) else value:
             _check_storable(each, deepest - 1)
 

@@ -48,12 +48,13 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}
 _LETTER = rf"[[\p{{L}}\p{{N}}]--[{_UNSPACED}]]"
 _INNER = rf"[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]"
 _UNICODE_WORD = regex.compile(
-    rf"(?:\p{{L}}\.){{2,}}|\p{{Nd}}+(?:[.,]\p{{Nd}}+)+(?!{_INNER})"
+    rf"(?:\p{{L}}\.){{2,}}|\p{{Nd}}+(?:[.,]\p{{Nd}}+){{1,20}}(?!{_INNER})"
     rf"|{_LETTER}{_INNER}*(?:['’ʼ]{_INNER}+)*|[{_UNSPACED}][{_UNSPACED}\p{{M}}]*",
     regex.V1,
 )
 _ASCII_WORD = re.compile(
-    r"(?:[a-zA-Z]\.){2,}|\d+(?:[.,]\d+)+(?![a-zA-Z0-9])|[a-zA-Z0-9]+(?:'[a-zA-Z0-9]+)*", re.ASCII
+    r"(?:[a-zA-Z]\.){2,}|\d+(?:[.,]\d+){1,20}(?![a-zA-Z0-9])|[a-zA-Z0-9]+(?:'[a-zA-Z0-9]+)*",
+    re.ASCII,
 )
 _BETWEEN_SPACES = regex.compile(r"[\p{L}\p{N}](?:\S*[\p{L}\p{N}\p{M}])?")
 _HAS_UNSPACED = regex.compile(rf"[{_UNSPACED}]")
