@@ -1,13 +1,17 @@
 """The integrations, by running their examples over a small engine."""
 
+import asyncio
 import runpy
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from living import DOCUMENTS, write_engine
 from small_engine import QUERY, TEXTS, write_small_engine
 from tsgen.errors import MissingExtraError
+from tsgen.records import Document
 from tsgen.retrieve.engine import Engine
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -67,3 +71,30 @@ def test_a_missing_library_prints_the_pip_command(
     monkeypatch.delitem(sys.modules, f"tsgen.integrations.{name}", raising=False)
     with pytest.raises(MissingExtraError, match=rf"pip install 'tsgen-ir\[{extra}\]'"):
         __import__(f"tsgen.integrations.{name}")
+
+
+def test_mcp_keeps_metadata_apart(tmp_path: Path) -> None:
+    """Metadata that is named like the answer's own fields replaces none of them."""
+    pytest.importorskip("mcp.server.mcpserver", reason="mcp is not installed: it is an extra")
+    from tsgen.integrations.mcp import mcp_server
+
+    fake = {"id": "other", "text": "forged", "title": "forged", "score": 99.0}
+    folder = write_engine(tmp_path, DOCUMENTS)
+    with Engine.load(folder) as engine:
+        engine.add([Document("real", "fern and moss", "on hills", fake)])
+        server = mcp_server(engine)
+        found = _called(server, "search_documents", {"query": "fern moss", "k": 9})
+        read = _called(server, "read_document", {"document_id": "real"})
+    (hit,) = (one for one in found if one["metadata"])
+    for answer in (hit, read):
+        shown = (answer["id"], answer["text"], answer["title"])
+        assert shown == ("real", "fern and moss", "on hills")
+        assert answer["metadata"] == fake
+    assert hit["score"] != 99.0
+
+
+def _called(server: Any, tool: str, arguments: dict[str, Any]) -> Any:
+    """What a tool answers."""
+    result = asyncio.run(server.call_tool(tool, arguments))
+    found = getattr(result, "structured_content", result)
+    return found.get("result", found)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tsgen.cli.common import EngineArgument, JsonOption, results_console, write_json
+from tsgen.cli.common import (
+    EngineArgument,
+    JsonOption,
+    results_console,
+    stdin_lines,
+    typed_text,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from tsgen.cli.views import Answering
@@ -51,8 +57,9 @@ def search(
     from tsgen.retrieve.results import hits_json
     from tsgen.serve.local import Question
 
-    queries = [line.strip() for line in sys.stdin] if query == "-" else [query]
-    queries = [text for text in queries if text]
+    queries = stdin_lines("query") if query == "-" else [query.strip()]
+    queries = [typed_text(text) for text in queries if text]
+    where = where and typed_text(where, "filter")
     asked = Question(queries, k, beam, where, min_confidence)
     source, splitter, hits_of = _answer(engine, asked)
     found = list(zip(queries, hits_of, strict=True))
@@ -108,6 +115,7 @@ def explain(
     from tsgen.retrieve.engine import Engine
     from tsgen.retrieve.explain import explain as explain_document
 
+    queries = [typed_text(query) for query in queries]
     opened = Engine.load(engine)
     found = explain_document(opened, document, queries)
     _print_notes(opened, queries, json)
@@ -140,6 +148,8 @@ def why(
     from tsgen.retrieve.engine import Engine
     from tsgen.retrieve.explain import why as ask
 
+    query, document = typed_text(query), typed_text(document, "id")
+    where = where and typed_text(where, "filter")
     opened = Engine.load(engine)
     found = ask(opened, query, document, k, beam, where, widest)
     _print_notes(opened, [query], json)

@@ -1,6 +1,5 @@
 """Commands that change an engine's documents: `add`, `update`, `remove`, `compact`."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +13,8 @@ from tsgen.cli.common import (
     console,
     progress,
     results_console,
+    stdin_lines,
+    typed_text,
     write_json,
 )
 
@@ -68,7 +69,7 @@ def remove(
     """
     from tsgen.retrieve.engine import Engine
 
-    wanted = [line.strip() for line in sys.stdin if line.strip()] if ids == ["-"] else ids
+    wanted = stdin_lines("id") if ids == ["-"] else [typed_text(one, "id") for one in ids]
     with Engine.load(engine) as opened:
         _report(json, opened, removed=opened.remove(wanted))
 

@@ -1,27 +1,93 @@
 """What the verbs share: option types, the two consoles, progress, JSON output."""
 
+import os
+import re
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 
 from tsgen import parallel as processes
+from tsgen.errors import DataError
 from tsgen.progress import Reporter, reporting
 
 STDOUT = 1  # its descriptor
 WIDE = 200  # columns for tables that go into a file or a pipe, where nothing wraps
 
-console = Console(stderr=True)
+
+class QuotingConsole(Console):
+    """A console that shows control characters of texts (`\\x1b`) instead of obeying them: a title
+    could else move the cursor, change colours, or set the name of the window."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Render as any console, then quote what is text."""
+        for segment in super().render(renderable, options):
+            quoted = segment.text if segment.control else quote_controls(segment.text)
+            yield segment if quoted is segment.text else segment._replace(text=quoted)
+
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def quote_controls(text: str) -> str:
+    """A text with its control characters, but for tabs and line ends, as escapes."""
+    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def speak_safely() -> None:
+    """Let streams that cannot write a character (in an ASCII locale, say) escape it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def typed_text(argument: str, what: str = "query") -> str:
+    """A query or a filter as it was typed: in UTF-8, whatever the locale says."""
+    from tsgen.corpus.limits import check_text
+
+    with suppress(UnicodeEncodeError):  # it came from elsewhere than the command line
+        try:
+            argument = os.fsencode(argument).decode()
+        except UnicodeDecodeError as error:
+            raise _not_utf8(what, error) from None
+    check_text(argument, what)
+    return argument
+
+
+def stdin_lines(what: str) -> list[str]:
+    """The lines of stdin, in UTF-8, without those that are blank."""
+    lines = []
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        try:
+            lines.append(line.decode().strip())
+        except UnicodeDecodeError as error:
+            raise _not_utf8(f"{what} in line {number} of stdin", error) from None
+    return [line for line in lines if line]
+
+
+def _not_utf8(what: str, error: UnicodeDecodeError) -> DataError:
+    byte = error.object[error.start]
+    return DataError(
+        f"found the byte 0x{byte:02x} in the {what}, which is not valid UTF-8 there; expected "
+        "UTF-8 (convert with: iconv -f latin1 -t utf-8)."
+    )
+
+
+console = QuotingConsole(stderr=True)
 """For progress and remarks."""
 
-output = Console(width=None if sys.stdout.isatty() else WIDE)
+output = QuotingConsole(width=None if sys.stdout.isatty() else WIDE)
 """For results."""
 
 DataArgument = Annotated[
@@ -136,7 +202,9 @@ def write_json(target: str | None, value: Any) -> None:
     options = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
     data = orjson.dumps(value, default=_plain, option=options | orjson.OPT_APPEND_NEWLINE)
     if target == "-":
-        sys.stdout.write(data.decode())
+        text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", data.decode())
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())  # JSON is UTF-8, whatever the locale says
         sys.stdout.flush()  # a reader that has gone is noticed here, not at exit
         return
     with write_beside(Path(target)) as beside:

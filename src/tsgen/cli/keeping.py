@@ -1,6 +1,5 @@
 """Commands that keep an engine safe: `check`, `repair`, `backup`, `restore`, `erase`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from tsgen.cli.common import (
     console,
     progress,
     results_console,
+    stdin_lines,
     write_json,
 )
 
@@ -131,7 +131,7 @@ def erase(
     from tsgen.retrieve.engine import Engine
 
     names = ids or []
-    wanted = [line.strip() for line in sys.stdin if line.strip()] if names == ["-"] else names
+    wanted = stdin_lines("id") if names == ["-"] else names
     with Engine.load(engine) as opened, progress():
         gone = opened.erase(wanted)
         size = len(opened)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from tsgen.cli.common import console, output
+from tsgen.cli.common import console, output, speak_safely
 from tsgen.errors import TsgenError
 from tsgen.version import __version__
 
@@ -58,6 +58,7 @@ def tsgen(
 
 def run() -> None:
     """The entry point: bad input prints one message and exits 1, Ctrl-C exits 130."""
+    speak_safely()
     try:
         app()
     except TsgenError as error:

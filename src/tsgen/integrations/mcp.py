@@ -3,7 +3,7 @@
 from typing import Any
 
 from tsgen.errors import MissingExtraError
-from tsgen.integrations.searchable import answers, metadata
+from tsgen.integrations.searchable import answers
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.explain import why
 
@@ -30,13 +30,24 @@ def mcp_server(engine: Engine) -> MCPServer:
         """The best documents for a question, at most 50; `where` filters by metadata, as in
         `year >= 2020`."""
         found = answers(engine, query, max(1, min(k, MOST)), None, where)
-        return [{"id": one.id, "text": one.text[:500], **metadata(hit, one)} for hit, one in found]
+        return [
+            {
+                "id": one.id,
+                "title": one.title,
+                "text": one.text[:500],
+                "score": hit.score,
+                "terms": list(hit.reason.terms) if hit.reason else [],
+                "metadata": dict(one.metadata),  # apart: whoever wrote it may have named it "id"
+            }
+            for hit, one in found
+        ]
 
     @server.tool()
     def read_document(document_id: str) -> dict[str, Any]:
         """A document with its whole text."""
         one = engine.document(document_id)
-        return {"id": one.id, "title": one.title, "text": one.text, **dict(one.metadata)}
+        own = {"id": one.id, "title": one.title, "text": one.text}
+        return own | {"metadata": dict(one.metadata)}
 
     @server.tool()
     def why_document(query: str, document_id: str) -> dict[str, Any]:
