@@ -198,7 +198,7 @@ def test_queries() -> None:
         with pytest.raises(DataError, match=says):
             check_queries(queries, 1, None)
     for k, beam in ((0, None), (-1, None), (1, 0)):
-        with pytest.raises(DataError, match="expected a whole number of at least 1"):
+        with pytest.raises(ConfigError, match="expected a whole number of at least 1"):
             check_queries(["a"], k, beam)
     with pytest.raises(DataError, match="a filter of"):
         check_text("a" * 10_001, "filter")

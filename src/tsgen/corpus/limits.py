@@ -8,7 +8,7 @@ cut off. Files of any length are read piece by piece, so there is no limit for t
 from collections.abc import Sequence
 from typing import Any
 
-from tsgen.errors import DataError
+from tsgen.errors import ConfigError, DataError
 
 LINE = 64 * 2**20
 """Bytes of one line of a data file, or of one item of a JSON list."""
@@ -44,7 +44,7 @@ def check_queries(queries: Sequence[str], k: int, beam: int | None) -> None:
         check_text(query, "query")
     for name, value in (("k", k), ("beam", beam)):
         if value is not None and value < 1:
-            raise DataError(f"found {name} = {value}; expected a whole number of at least 1.")
+            raise ConfigError(f"found {name} = {value}; expected a whole number of at least 1.")
 
 
 def check_text(text: str, what: str) -> None:
