@@ -557,9 +557,10 @@ class DecodeConfig(StageConfig):
     beside the document's other terms, or as the product of the word's weights in both, √idf in the
     query and the kept weight in the document, which is BM25 for the weights `tfidf`."""
 
-    rescore: bool = True
-    """With `prior = "vectors"`: put what the first stage of a search finds in order by the whole
-    score; else its own sums decide, which is faster and worse."""
+    stages: Literal["both", "first", "second"] = "both"
+    """With `prior = "vectors"`: the first stage of a search finds documents by words and the second
+    puts them in order by the whole score; or the first alone decides, which is faster and worse; or
+    the second scores all documents, which is slow in a large collection."""
 
     lexical_weight: float = Field(0.0, ge=0)
     """μ in the score of `tsgen.decode.ranking`: how much the query's own words among a document's

@@ -55,8 +55,10 @@ SYSTEMS.register(
 )
 
 
-PARTS: dict[str, dict[str, float]] = {
+PARTS: dict[str, dict[str, Any]] = {
     "tsgen-index": {},
+    "tsgen-first-stage": {"stages": "first"},
+    "tsgen-second-stage": {"stages": "second"},
     "tsgen-generator": {"lexical_weight": 0.0},
     "tsgen-words": {"generated_weight": 0.0, "prior_weight": 0.0, "lexical_weight": 1000.0},
 }
@@ -84,12 +86,12 @@ class IndexedConfig(StageConfig):
         return tables
 
 
-def _indexed(name: str, weights: dict[str, float]) -> System:
-    """The system without training whose [decode] has these weights."""
+def _indexed(name: str, decode: dict[str, Any]) -> System:
+    """The system without training whose [decode] has these settings."""
 
     def fit(data: DataSet, config: IndexedConfig, _seed: int, folder: Path) -> None:
         tables = config.tables()
-        tables["decode"] |= weights
+        tables["decode"] |= decode
         (folder / ENGINE).mkdir(exist_ok=True)
         make_index(data, index_config(tables), None, folder / ENGINE, folder.parent)
 

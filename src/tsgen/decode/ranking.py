@@ -23,8 +23,14 @@ in which
   ranking has κ = 1 and λ = μ = 0.
 
 With the prior `vectors`, of a model that has learned the collection while it was indexed, the
-second part is prior_weight · v(D) · v(Q) instead: what the vectors of the document's terms and its
-own symbol say together (see `tsgen.model.term_vectors`).
+second part is prior_weight · r(Q, D) instead: what the vectors of the document's terms and its own
+symbol say together (see `tsgen.model.term_vectors` and `tsgen.terms.passages`). With the setting
+`lexical = "product"` the third part is
+
+    s(Q, D) = Σ_{t ∈ Q ∩ T(D)} √idf(t) · w_D(t),   idf(t) = log(1 + (C − n_t + ½) / (n_t + ½)),
+
+Equation 4 of the paper with the weight √idf(t) of a word in a query, and the weights w_D(t) that
+were kept with T(D). For the weights `tfidf` the product of both is a word's BM25.
 
 The first part does not say which terms of a set matter most: after `vietnam` alone, the page on
 Vietnam and the page on a cinnamon from there are equally good. The second part, the weighted *set

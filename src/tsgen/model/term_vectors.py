@@ -22,11 +22,13 @@ document is one output of the model. Its score is r(D) · v(Q), and the score of
 D, words and symbol, is v(D) · v(Q) up to a constant of the query. So the engine keeps v(D) with
 T(D), and a document that is added later is known at once, even where its terms have no vectors.
 
-The order of the hits owes nothing to p(t | Q): where each term and the symbol are counted, all of a
-document's score is v(D) · v(Q). p says in which order the model would write the terms of a hit.
+A search uses both parts. The terms with the largest e(t) · v(Q), which the model would write first,
+find a pool of documents (`decode.first_stage`); where each term and the symbol are counted, all of
+a document's score is v(D) · v(Q), and that puts the pool in order (`decode.pool_ranking`).
 
-A document that is longer than the encoder's window has several vectors, one for each passage (see
-`terms.passages`). Its terms are learned from their mean, its score is that of the nearest one.
+A document that is longer than the encoder's window has several vectors, one for each passage, and
+each passage has one for each sentence (see `terms.passages`). Its terms are learned from the mean
+of those of passages.
 
 `tsgen fit` goes on from there: the encoder learns to read queries by the loss `documents`, while
 documents stay where they are and are read by the encoder as it came.

@@ -198,14 +198,14 @@ class VectorSearch:
         """The documents of the pool and their scores, in no order."""
         everything = len(self._sets) if among is None else len(among)
         pool = max(POOL, k)
-        if everything > pool:
+        if everything > pool and config.stages != "second":
             documents, sums = self._candidates(query)
             if among is not None:
                 inside = _places(among, documents) >= 0
                 documents, sums = documents[inside], sums[inside]
             if len(documents) >= min(k, everything) or everything > SEARCHED_IN_FULL:
                 best = best_of(sums, documents, pool)
-                if not config.rescore:
+                if config.stages == "first":
                     return documents[best], sums[best]
                 return documents[best], self._scores(query, documents[best], config)
         documents = np.arange(everything, dtype=np.int32) if among is None else among
