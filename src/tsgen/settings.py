@@ -588,7 +588,8 @@ class DecodeConfig(StageConfig):
     @property
     def by_first_stage(self) -> bool:
         """Whether a search finds a pool in bounded time and ranks that alone."""
-        return self.needs_no_beam and self.lexical == "product"
+        pooled = self.prior == "vectors" and self.fill and self.lexical == "product"
+        return bool(pooled and self.reranks) and self.generated_weight == 0
 
     @property
     def reranks(self) -> bool:

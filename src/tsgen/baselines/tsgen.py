@@ -60,7 +60,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "tsgen-first-stage": {"stages": "first"},
     "tsgen-second-stage": {"stages": "second"},
     "tsgen-generator": {"lexical_weight": 0.0},
-    "tsgen-words": {"generated_weight": 0.0, "prior_weight": 0.0, "lexical_weight": 1000.0},
+    "tsgen-words": {"prior_weight": 0.0},
 }
 """The systems without training, and what differs in their [decode] from the preset `vectors`."""
 
