@@ -557,6 +557,10 @@ class DecodeConfig(StageConfig):
     beside the document's other terms, or as the product of the word's weights in both, √idf in the
     query and the kept weight in the document, which is BM25 for the weights `tfidf`."""
 
+    candidates: int = Field(1000, ge=1)
+    """With `prior = "vectors"`: how many documents of a search's first stage the second puts in
+    order; at least as many as are asked for."""
+
     stages: Literal["both", "first", "second"] = "both"
     """With `prior = "vectors"`: the first stage of a search finds documents by words and the second
     puts them in order by the whole score; or the first alone decides, which is faster and worse; or

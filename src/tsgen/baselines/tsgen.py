@@ -57,6 +57,7 @@ SYSTEMS.register(
 
 PARTS: dict[str, dict[str, Any]] = {
     "tsgen-index": {},
+    "tsgen-fast": {"candidates": 100},
     "tsgen-first-stage": {"stages": "first"},
     "tsgen-second-stage": {"stages": "second"},
     "tsgen-generator": {"lexical_weight": 0.0},

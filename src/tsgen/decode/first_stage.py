@@ -17,7 +17,7 @@ in which it weighs most, heaviest first. Of a spoken term `SPOKEN_LEADERS` of th
 all the query's own words together `OWN_LEADERS`, divided so that rare words are read in full. Which
 terms are spoken is found in `RANK` dimensions, the principal ones of the term vectors, among at
 most `VOCABULARY` terms. So the time of a query does not grow with the collection, and what this
-loses is in docs/results/first-stage.md.
+loses is in docs/results/zero-shot.md.
 """
 
 from dataclasses import dataclass

@@ -5,7 +5,7 @@ the score is
 
     score(Q, D) = prior_weight · r(Q, D) + lexical_weight · s(Q, D).
 
-The first stage finds a pool of `POOL` documents by the query's own words and by the terms that the
+The first stage finds a pool of `candidates` documents by the query's own words and by the terms that the
 generator writes for it (`tsgen.decode.first_stage`), and the score puts them in order
 (`tsgen.decode.pool_ranking`). Of a collection that is not larger than the pool all documents are
 scored. All that is needed of the model is v(Q), which an ONNX graph computes, and a table of term
@@ -33,7 +33,6 @@ from tsgen.settings import TERM_VECTORS, DecodeConfig, ModelConfig
 from tsgen.terms.sentences import TextVectors
 from tsgen.terms.text_encoder import OnnxEncoder, Watch
 
-POOL = 1000  # documents of the first stage that the whole score puts in order
 SEARCHED_IN_FULL = 2**16  # documents that are all scored where the first stage finds too few
 TOGETHER = 256  # queries that are encoded together
 SHOWN, FEW = 8, 3  # terms in a reason: of those that found a document, and where none did
@@ -197,7 +196,7 @@ class VectorSearch:
     ) -> tuple[Int32, Float32]:
         """The documents of the pool and their scores, in no order."""
         everything = len(self._sets) if among is None else len(among)
-        pool = max(POOL, k)
+        pool = max(config.candidates, k)
         if everything > pool and config.stages != "second":
             documents, sums = self._candidates(query)
             if among is not None:
