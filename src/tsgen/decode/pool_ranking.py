@@ -145,8 +145,8 @@ def _nearest(query: NDArray[np.int16], values: Int8, first: int, last: int) -> i
     """The largest product of a query with one of some rows."""
     best = np.int32(-(2**31))
     for row in range(first, last):
-        total = np.int32(0)
-        for k in range(len(query)):
-            total += np.int32(query[k]) * np.int32(values[row, k])
+        vector, total = values[row], np.int32(0)
+        for k in range(len(query)):  # in 32 bits, so that it is compiled to vector instructions
+            total = np.int32(total + np.int32(np.int32(query[k]) * np.int32(vector[k])))
         best = max(best, total)
     return int(best)

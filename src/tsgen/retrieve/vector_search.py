@@ -5,15 +5,15 @@ the score is
 
     score(Q, D) = prior_weight · r(Q, D) + lexical_weight · s(Q, D).
 
-The first stage finds a pool of `candidates` documents by the query's own words and by the terms that the
-generator writes for it (`tsgen.decode.first_stage`), and the score puts them in order
+The first stage finds a pool of `candidates` documents by the query's own words and by terms that
+the generator writes for it (`tsgen.decode.first_stage`), and the score puts them in order
 (`tsgen.decode.pool_ranking`). Of a collection that is not larger than the pool all documents are
 scored. All that is needed of the model is v(Q), which an ONNX graph computes, and a table of term
 vectors, so that neither torch nor the model is loaded. What `tsgen.decode.search` computes of all
 documents with the whole model is the oracle.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from tsgen.decode.first_stage import FirstStage, best_of
 from tsgen.decode.hypotheses import Found
 from tsgen.decode.pool_ranking import PoolRanking
 from tsgen.decode.ranking import idf
+from tsgen.decode.reasons import Reasons
 from tsgen.docids.term_set import TermSets, by_posting, shares_of
 from tsgen.model.term_table import DOCUMENTS, TermTable, saved_config
 from tsgen.settings import TERM_VECTORS, DecodeConfig, ModelConfig
@@ -35,7 +36,6 @@ from tsgen.terms.text_encoder import OnnxEncoder, Watch
 
 SEARCHED_IN_FULL = 2**16  # documents that are all scored where the first stage finds too few
 TOGETHER = 256  # queries that are encoded together
-SHOWN, FEW = 8, 3  # terms in a reason: of those that found a document, and where none did
 
 Float32 = NDArray[np.float32]
 
@@ -91,6 +91,7 @@ def write_first_stage(folder: Path, sets: TermSets, table: TermTable) -> None:
     assert saved.doc_weights is not None
     arrays = saved.doc_offsets, saved.doc_terms, saved.doc_weights
     PoolRanking.of(*arrays, saved.doc_vectors).warm_up()
+    Reasons.of(*arrays, saved.post_offsets, saved.post_docs).warm_up()
 
 
 class Origin(NamedTuple):
@@ -137,6 +138,7 @@ class VectorSearch:
         self._stage, self._origin = stage, origin
         arrays = sets.doc_offsets, sets.doc_terms, sets.doc_weights
         self._ranking = PoolRanking.of(*arrays, sets.doc_vectors)
+        self._reasons = Reasons.of(*arrays, sets.post_offsets, sets.post_docs)
 
     @property
     def whole_words(self) -> frozenset[str]:
@@ -245,49 +247,28 @@ class VectorSearch:
         return numbers[terms]
 
     def _with_reasons(self, found: Sequence[Found], query: _Query) -> list[Found]:
-        """The documents with the terms that found them as their reasons: of T(D) those that were
-        generated or are words of the query, the ones that add most to the score first."""
+        """The documents with the terms that found them as their reasons."""
         if not found:
             return []
-        said: dict[int, float] = {}  # a spoken term's factor is one of √ŵ, an own word's of w
-        for terms, factors in (
-            (self._spoken_terms[query.spoken], query.spoken_factors),
-            (query.own, query.own_factors),
-        ):
-            for term, factor in zip(terms.tolist(), factors.tolist(), strict=True):
-                said[term] = said.get(term, 0.0) + factor
-        rows = [self._shown(one.document, said) for one in found]
-        terms, places = np.unique(np.concatenate(rows), return_inverse=True)
-        log_probs = self._table.log_probs(terms, query.vector)[places]
-        own = np.split(log_probs, np.cumsum([len(row) for row in rows])[:-1])
-        return [self._reason(*parts) for parts in zip(found, rows, own, strict=True)]
-
-    def _shown(self, document: int, said: Mapping[int, float]) -> Int32:
-        """The terms of a document that say why it was found; without any, its heaviest ones."""
-        row = slice(self._sets.doc_offsets[document], self._sets.doc_offsets[document + 1])
-        terms = self._sets.doc_terms[row].tolist()
-        common = [place for place, term in enumerate(terms) if term in said]
-        if not common:
-            return np.array(terms[:FEW], np.int32)
-        assert self._sets.doc_weights is not None
-        weights = self._sets.doc_weights[row]
-        common.sort(key=lambda place: -said[terms[place]] * float(weights[place]))
-        return np.array([terms[place] for place in common[:SHOWN]], np.int32)
-
-    def _reason(self, one: Found, terms: Int32, log_probs: Float32) -> Found:
-        sizes = list[int]()
-        left: Int32 | None = None
-        for term in terms.tolist():
-            if left is None or len(left) > 1:
-                having = self._sets.postings(term)
-                left = having if left is None else _common(left, having)
-            sizes.append(len(left))
-        return replace(
-            one,
-            units=tuple(terms.tolist()),
-            log_probs=tuple(log_probs.tolist()),
-            valid_documents=tuple(sizes),
-        )
+        spoken = self._spoken_terms[query.spoken]  # its factors are of √ŵ, those of own words of w
+        both = np.concatenate((spoken[spoken >= 0], query.own))
+        factors = np.concatenate((query.spoken_factors[spoken >= 0], query.own_factors))
+        named, places = np.unique(both, return_inverse=True)
+        summed = np.bincount(places, factors, len(named)).astype(np.float32)
+        documents = np.array([one.document for one in found], np.int32)
+        offsets, terms, sizes = self._reasons(documents, named, summed)
+        distinct, places = np.unique(terms, return_inverse=True)
+        log_probs = self._table.log_probs(distinct, query.vector)[places].tolist()
+        units, valid, ends = terms.tolist(), sizes.tolist(), offsets.tolist()
+        return [
+            replace(
+                one,
+                units=tuple(units[start:end]),
+                log_probs=tuple(log_probs[start:end]),
+                valid_documents=tuple(valid[start:end]),
+            )
+            for one, start, end in zip(found, ends, ends[1:], strict=False)
+        ]
 
 
 def _places(ascending: NDArray[np.integer], numbers: Int32) -> NDArray[np.int64]:
@@ -299,10 +280,3 @@ def _places(ascending: NDArray[np.integer], numbers: Int32) -> NDArray[np.int64]
     else:
         places[:] = -1
     return places
-
-
-def _common(few: Int32, documents: Int32) -> Int32:
-    """The members of two ascending lists."""
-    if len(few) > len(documents):
-        few, documents = documents, few
-    return few[_places(documents, few) >= 0]
