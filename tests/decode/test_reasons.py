@@ -1,5 +1,7 @@
 """The reasons of what two stages found, beside plain sets."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +35,7 @@ def test_reasons_are_the_named_terms_that_add_most(
     documents = np.arange(len(sets), dtype=np.int32)
     offsets, terms, sizes = reasons(documents, named, factors)
     adds = dict(zip(named.tolist(), factors.tolist(), strict=True))
-    for document, (start, end) in enumerate(zip(offsets, offsets[1:], strict=False)):
+    for document, (start, end) in enumerate(pairwise(offsets.tolist())):
         own = made.terms(document).tolist()
         row = slice(made.doc_offsets[document], made.doc_offsets[document + 1])
         weights = dict(zip(own, made.doc_weights[row].tolist(), strict=True))
