@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tsgen.errors import ConfigError
+from tsgen.terms.encoder import DATA_ONLY
 
 QUERY_TOKENS = 12  # of a query, on average
 TERM_TOKENS = 2.2  # of a term that is spelled by pieces, its comma included
@@ -88,7 +89,7 @@ def shape_in(folder: Path) -> Shape:
     from transformers import AutoConfig
 
     try:
-        config = AutoConfig.from_pretrained(folder)
+        config = AutoConfig.from_pretrained(folder, **DATA_ONLY)
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"{folder / 'config.json'}: {str(error).splitlines()[0]}; expected the configuration "
@@ -107,7 +108,7 @@ def configured(config: Any) -> Shape:
     else:
         kind = transformers.AutoModel
     with torch.device("meta"):
-        model = kind.from_config(config)
+        model = kind.from_config(config, **DATA_ONLY)
     embeddings = {id(weight) for weight in model.get_input_embeddings().parameters()}
     if model.get_output_embeddings() is not None:
         embeddings |= {id(weight) for weight in model.get_output_embeddings().parameters()}

@@ -20,6 +20,7 @@ from tsgen.records import Document
 from tsgen.settings import DocT5QueryConfig
 from tsgen.synthetic.local_writer import CHARACTERS, WARM_UP, pairs_to_learn
 from tsgen.synthetic.writers import WRITERS, WriterKind
+from tsgen.terms.encoder import DATA_ONLY
 from tsgen.training_loop import TrainingLoop, shard, shown
 
 IGNORED = -100  # a label that is padding
@@ -35,8 +36,8 @@ class DocT5Query:
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # it would draw over ours
         self._config = config
         try:
-            self._tokenizer = AutoTokenizer.from_pretrained(config.model)
-            self.model = AutoModelForSeq2SeqLM.from_pretrained(config.model)
+            self._tokenizer = AutoTokenizer.from_pretrained(config.model, **DATA_ONLY)
+            self.model = AutoModelForSeq2SeqLM.from_pretrained(config.model, **DATA_ONLY)
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"cannot load the query writer {config.model!r}: {str(error).splitlines()[0]} "
