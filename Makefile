@@ -37,8 +37,9 @@ demo: $(SETUP)
 docs: $(TESTING)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
+# make bench DATA="…/wiki-10k …/wikipages-110k" BENCH="--only latency,growth"
 bench: $(TESTING)
-	$(BIN)/python benchmarks/run_all.py
+	$(BIN)/python benchmarks/run_all.py $(DATA) $(BENCH)
 
 clean:
 	rm -rf $(VENV) build dist
