@@ -57,6 +57,21 @@ assert not loaded, loaded
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_a_mistyped_engine_is_told_before_anything_heavy_is_imported(tmp_path: Path) -> None:
+    code = f"""
+import sys
+from tsgen.cli.main import app
+from tsgen.errors import ArtifactError
+try:
+    app(["search", {str(tmp_path / "absent")!r}, "bread"], standalone_mode=False)
+except ArtifactError as error:
+    assert "absent: no manifest.json; expected a folder" in str(error)
+assert "tsgen.retrieve.engine" not in sys.modules
+assert "tsgen.settings" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_bad_input_prints_one_message(tmp_path: Path) -> None:
     result = tsgen("compare", str(tmp_path / "absent"))
     assert result.returncode == 1

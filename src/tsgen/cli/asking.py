@@ -53,8 +53,6 @@ def search(
 
     Example: `tsgen search runs/engine "sodium in white bread" -k 3 --where 'year >= 2020'`
     """
-    from tsgen.cli.views import hits_view
-    from tsgen.retrieve.results import hits_json
     from tsgen.serve.local import Question
 
     queries = stdin_lines("query") if query == "-" else [query.strip()]
@@ -62,6 +60,9 @@ def search(
     where = where and typed_text(where, "filter")
     asked = Question(queries, k, beam, where, min_confidence)
     source, splitter, hits_of = _answer(engine, asked)
+    from tsgen.cli.views import hits_view
+    from tsgen.retrieve.results import hits_json
+
     found = list(zip(queries, hits_of, strict=True))
     for text, hits in found:
         results_console(json).print(hits_view(source, splitter, text, hits, explain))
@@ -75,7 +76,11 @@ def search(
 def _answer(folder: Path, asked: Question) -> tuple[Answering, Splitter, list[list[Hit]]]:
     """What shows the documents, what splits them into words, and the hits of each query: from a
     running server of the engine, or else from the engine itself."""
+    from tsgen.artifact import read_manifest
     from tsgen.serve.local import ask
+
+    if not folder.is_dir():
+        read_manifest(folder)  # which says so, before anything that takes long is imported
     from tsgen.settings import WordsConfig
     from tsgen.terms.words import Splitter
 
