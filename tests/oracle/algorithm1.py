@@ -32,7 +32,9 @@ def permutation_invariant_decoding(
     for _ in range(longest):
         # Beam search over the valid decoding space: X_b × V_b, the B best by Σ log p.
         grown = [
-            (score[b] + log_prob(x[b], term), b, term) for b in range(len(x)) for term in sorted(v[b])
+            (score[b] + log_prob(x[b], term), b, term)
+            for b in range(len(x))
+            for term in sorted(v[b])
         ]
         best = sorted(grown, key=lambda one: (-one[0], one[1], one[2]))[:beams]
         # Reorder valid documents to align with current beams.
