@@ -104,7 +104,7 @@ def stage(
     folder = _with_a_name(folder)
     try:
         if processes.rank():
-            _follow(work)
+            _follow(work, folder.parent)
         else:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with _locked(folder):
@@ -329,10 +329,11 @@ def _is_complete(partial: Path, wanted: Manifest) -> bool:
     return (partial / MANIFEST).exists() and read_manifest(partial).key == wanted.key
 
 
-def _follow(work: Callable[[Path], None]) -> None:
-    """What another process does while the first one makes a folder."""
+def _follow(work: Callable[[Path], None], parent: Path) -> None:
+    """What another process does while the first one makes a folder. Its own is beside it, since
+    work may look for other stages there."""
     if agreed(False):
-        with TemporaryDirectory() as thrown_away:
+        with TemporaryDirectory(prefix=".follower-", dir=parent) as thrown_away:
             work(Path(thrown_away))
 
 

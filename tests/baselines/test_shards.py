@@ -1,5 +1,7 @@
 """A system that was trained on the seen documents, searched over unseen ones and over both."""
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +14,25 @@ from typer.testing import CliRunner
 from tsgen.baselines import _identifiers
 from tsgen.baselines._identifiers import placed_ids
 from tsgen.cli.main import app
+from tsgen.config import StageConfig
 from tsgen.corpus.dataset import DataSet, cache_folder_of
 from tsgen.corpus.load import load
 from tsgen.corpus.shards import Shard, sharded
 from tsgen.docids.sequence_ids import SequenceIds
 from tsgen.errors import ConfigError, DataError
 from tsgen.evaluate.experiment import Experiment
-from tsgen.evaluate.generalisation import reindexed_run
+from tsgen.evaluate.generalisation import (
+    GrowthStep,
+    forgetting,
+    generalisation,
+    growing,
+    growth,
+    reindexed_run,
+)
 from tsgen.evaluate.reproduce import reproduce
-from tsgen.records import Run
+from tsgen.records import Hit, Run
 from tsgen.retrieve.bench import Bench
-from tsgen.retrieve.systems import SYSTEMS
+from tsgen.retrieve.systems import SYSTEMS, System
 
 SEEN = [f"d{i}" for i in range(0, 30, 2)]
 UNSEEN = [f"d{i}" for i in range(1, 30, 2)]
@@ -180,3 +190,48 @@ def test_bad_lists(tmp_path: Path) -> None:
     (folder / "unseen.ids").unlink()
     with pytest.raises(DataError, match=r"unseen\.ids: no such file; .*tsgen split"):
         sharded(data, folder)
+
+
+def test_a_collection_that_grows(tmp_path: Path) -> None:
+    """Trained once on D0; what is asked, and of whom, follows the documents that are there."""
+    data = write_thirty(tmp_path / "thirty")
+    shards = growing(data, parts=3, first=0.4, seed=1)
+    sizes = [sum(1 for _ in shard.documents()) for shard in shards]
+    assert sizes == [12, 18, 24, 30]
+    sets = [{document.id for document in shard.documents()} for shard in shards]
+    assert all(one < other for one, other in pairwise(sets))
+    system, cache = SYSTEMS.get("bm25"), cache_folder_of(shards[0], tmp_path / "cache")
+    steps = growth(Bench(shards[0], [], 30, 0, cache), shards, system, system.settings({}))
+    assert [step.documents for step in steps] == sizes
+    assert (steps[0].added, steps[0].newest) == (None, None)
+    assert [step.old for step in steps] == [1.0] * 4
+    assert [step.added for step in steps[1:]] == [1.0] * 3
+    assert (forgetting(steps), generalisation(steps)) == (0.0, 1.0)
+
+
+def test_forgetting_is_what_is_lost_of_the_first() -> None:
+    rows = [(10, 0.9, None, None), (15, 0.7, 0.2, 0.2), (20, 0.6, 0.4, 0.6)]
+    steps = [GrowthStep(*row) for row in rows]
+    assert forgetting(steps) == pytest.approx(0.3)
+    assert generalisation(steps) == pytest.approx(0.4)
+
+
+def test_hits_are_judged_by_whose_documents_a_query_asks_for(tmp_path: Path) -> None:
+    """A system that answers with the first documents only loses nothing and finds nothing new."""
+
+    class First:
+        def search(self, queries: list[str], k: int) -> list[list[Hit]]:
+            return [[Hit(name, -i) for i, name in enumerate(sorted(FIRST))] for _ in queries]
+
+    data = write_thirty(tmp_path / "thirty")
+    shards = growing(data, parts=2, first=0.3, seed=0)
+    FIRST = {document.id for document in shards[0].documents()}
+    made = System("first", StageConfig, lambda *_: None, lambda _: First())  # type: ignore[arg-type,return-value]
+    made = replace(made, reindex=lambda *_: First())  # type: ignore[arg-type]
+    bench = Bench(shards[0], [], 30, 0, tmp_path / "cache")
+    steps = growth(bench, shards, made, StageConfig())
+    assert [(step.old, step.added, step.newest) for step in steps] == [
+        (1.0, None, None),
+        (1.0, 0.0, 0.0),
+        (1.0, 0.0, 0.0),
+    ]

@@ -177,6 +177,10 @@ def test_settings_of_a_data_set() -> None:
     assert (config.queries.n, config.terms.n, config.train.pairs.judged) == (1, 16, False)  # type: ignore[attr-defined]
 
 
+def test_only_some_tables_have_the_papers_star() -> None:
+    assert {name for name in TABLES if read_experiment(name).star} == {"table1", "table2", "table4"}
+
+
 def test_unknown_measures(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no measure 'M@1'; did you mean"):
         reproduce(experiment(), load(folder), measures=["M@1"], cache=tmp_path)

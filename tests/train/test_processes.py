@@ -12,7 +12,7 @@ from two_processes import trained
 
 from fitted import FOODS, settings, write_bert, write_foods
 from tsgen import parallel as processes
-from tsgen.artifact import open_artifact
+from tsgen.artifact import _follow, open_artifact
 from tsgen.corpus.load import load
 from tsgen.retrieve.engine import Engine
 from tsgen.training_loop import CHECKPOINT, CURVE, shard
@@ -57,6 +57,22 @@ def test_two_processes(tmp_path: Path) -> None:
     queries = [query.text for query in load(tmp_path / "set").queries().values()]
     hits = Engine.load(tmp_path / "engine").search(queries, k=1)
     assert [found[0].document_id for found in hits] == [f"d{i}" for i in range(len(FOODS))]
+
+
+def test_a_follower_works_beside_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system looks for what it shares with others in the folder above its own, the cache: in the
+    first process and in all others."""
+    above: list[Path] = []
+
+    def work(folder: Path) -> None:
+        above.append(folder.parent)
+
+    _follow(work, tmp_path)
+    assert above == []  # nothing to be done
+    monkeypatch.setattr("tsgen.artifact.agreed", lambda _: True)
+    _follow(work, tmp_path)
+    assert above == [tmp_path]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
     kind = "quality"                  # or "seen-unseen", "shards", "efficiency", "cases"
     measures = ["M@10", "R@100"]      # by default all
     data = "NQ320K"                   # the paper's data set that a dry run without DATA is about
+    star = true                       # test TSGen against the best generative baseline as well
 
     [forms.cpu]                       # a form is a preset, with settings over it for all rows
     preset = "cpu"
@@ -78,6 +79,7 @@ class Experiment(StageConfig):
     kind: Literal["quality", "seen-unseen", "shards", "efficiency", "cases"] = "quality"
     measures: tuple[str, ...] = tuple(MEASURES)
     data: str | None = None
+    star: bool = False
     forms: dict[str, FormSpec] = Field(min_length=1)
     rows: tuple[RowSpec, ...] = Field(min_length=1)
 

@@ -256,7 +256,7 @@ def reproduce(
     found = _compared(benches, chosen, score)
     found = replace(found, title=title, limit=limit, measures=wanted)
     spent = {name: _mean_minutes(benches, *row) for name, row in chosen.items()}
-    return _quality(found, spent, experiment.kind == "seen-unseen", expected)
+    return _quality(_starred(found, experiment), spent, experiment.kind == "seen-unseen", expected)
 
 
 def dry_run(
@@ -344,7 +344,7 @@ def _sharded(
     found = _compared(benches, chosen, score)
     found = replace(found, title=asked.title, limit=asked.limit, measures=asked.measures)
     spent = {name: _mean_minutes(benches, *row) for name, row in chosen.items()}
-    return _quality(found, spent, True, expected)
+    return _quality(_starred(found, experiment), spent, True, expected)
 
 
 def _compared(
@@ -371,6 +371,11 @@ def _compared(
         rivals=[name for name, row in chosen.items() if isinstance(row[1], SequenceConfig)],
         own=[name for name, row in chosen.items() if row[0].name == KIND],
     )
+
+
+def _starred(found: SystemComparison, experiment: Experiment) -> SystemComparison:
+    """The comparison with the paper's star, if the experiment is one that has it."""
+    return found if experiment.star else replace(found, rivals=(), own=())
 
 
 def _mean_minutes(benches: Sequence[Bench], each: System, settings: StageConfig) -> float | None:
