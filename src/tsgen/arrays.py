@@ -24,10 +24,12 @@ def save_array(folder: Path, name: str, array: NDArray[Any]) -> None:
 
 
 def load_array(folder: Path, name: str) -> NDArray[Any]:
-    """Map `<name>.npy` into memory, read-only; a missing or foreign file is named in the error."""
+    """Map `<name>.npy` into memory, read-only; a missing or foreign file is named in the error. A
+    plain view, because slicing a `memmap` is slow."""
     path = folder / f"{name}.npy"
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+        mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        return mapped.view(np.ndarray)
     except FileNotFoundError:
         raise DamagedError(f"{path}: missing; expected a folder of term sets") from None
     except (ValueError, EOFError) as error:

@@ -57,8 +57,8 @@ def test_documents_are_known_by_number_and_id(sets: TermSets) -> None:
 
 
 def test_arrays_are_mapped_and_small(sets: TermSets) -> None:
-    assert isinstance(sets.doc_terms, np.memmap)
-    assert isinstance(sets.vocabulary.blob, np.memmap)
+    assert isinstance(sets.doc_terms.base, np.memmap)
+    assert isinstance(sets.vocabulary.blob.base, np.memmap)
     sizes = sets.nbytes()
     assert sizes["doc_terms"] == sizes["post_docs"] == 4 * 6
     assert sizes["doc_offsets"] == 4 * 4

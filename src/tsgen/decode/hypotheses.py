@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -113,14 +113,16 @@ class Texts(Protocol):
 
 def as_hits(found: Sequence[Found], ids: Texts, units: Texts) -> list[Hit]:
     """Hits with ids and texts; `units` are the texts of the units by number (negative: no text)."""
+    spoken = {unit for one in found for unit in one.units if unit >= 0}
+    texts = {unit: units[unit] for unit in spoken}  # the hits of a query have many in common
     return [
-        Hit(ids[one.document], one.score, _reason(one, units), passage=one.passage) for one in found
+        Hit(ids[one.document], one.score, _reason(one, texts), passage=one.passage) for one in found
     ]
 
 
-def _reason(found: Found, units: Texts) -> Reason:
+def _reason(found: Found, texts: Mapping[int, str]) -> Reason:
     path = zip(found.units, found.log_probs, found.valid_documents, strict=True)
-    spoken = [(units[unit], log_prob, valid) for unit, log_prob, valid in path if unit >= 0]
+    spoken = [(texts[unit], log_prob, valid) for unit, log_prob, valid in path if unit >= 0]
     return Reason(*zip(*spoken, strict=True)) if spoken else Reason((), (), ())
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -209,8 +209,18 @@ class TermSets:
 
     def query_terms(self, query: str) -> NDArray[np.int32]:
         """The numbers of the terms that are words of a query."""
-        found = map(self.vocabulary.find, self.lookup(query))
-        return np.array([term for term in found if term is not None], np.int32)
+        keys = self.lookup.keys(query)
+        return np.array([number for key in keys for number in self._numbers_of_key(key)], np.int32)
+
+    @cached_property
+    def _numbers_of_key(self) -> Callable[[str], tuple[int, ...]]:
+        """A key → the numbers of its terms, remembered: people ask for the same words again."""
+        terms, find = self.lookup.terms, self.vocabulary.find
+
+        def numbers(key: str) -> tuple[int, ...]:
+            return tuple(found for term in terms(key) if (found := find(term)) is not None)
+
+        return lru_cache(2**16)(numbers)
 
     def nbytes(self) -> dict[str, int]:
         """The bytes of every part in memory when all of it is read."""

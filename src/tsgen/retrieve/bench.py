@@ -29,7 +29,7 @@ from tsgen.version import __version__
 
 # Running a retriever over many queries, in pieces that can be watched, kept and gone on from.
 
-BATCH = 64  # queries per call of `search`: enough for a system's own batches, often enough to watch
+BATCH = 256  # queries per call of `search`: enough for batches of about one length, few to watch
 PIECE = 256  # queries per file: what a killed run loses at the most
 HITS = "hits"  # how these files begin
 

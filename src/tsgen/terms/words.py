@@ -206,7 +206,11 @@ class Lookup:
 
     def __call__(self, query: str) -> list[str]:
         """The terms that are words of a query, each once."""
-        return [term for key in self._splitter.keys(query) for term in self._terms(key)]
+        return [term for key in self.keys(query) for term in self.terms(key)]
+
+    def keys(self, query: str) -> list[str]:
+        """The keys of a query's words, each once."""
+        return self._splitter.keys(query)
 
     def with_terms(self, terms: Iterable[str]) -> "Lookup":
         """Return a lookup that also knows these terms, in place of those that an earlier call
@@ -215,7 +219,8 @@ class Lookup:
         grown._more = self._by_key(terms)
         return grown
 
-    def _terms(self, key: str) -> list[str]:
+    def terms(self, key: str) -> list[str]:
+        """The terms with a key."""
         return self._known.get(key, []) + self._more.get(key, [])
 
     def _by_key(self, terms: Iterable[str]) -> dict[str, list[str]]:
@@ -330,6 +335,8 @@ class Lexicon:
     def _is_right(self, word: str, known: Container[str]) -> bool:
         """Whether a word is in a dictionary. Those of inflections are the documents' words and
         `known`: the English list has its inflections, and of its rare words many a typo is one."""
+        if word in self or word in known:  # as most words are
+            return True
         if any(form in self or form in known for form in base_forms(word)):
             return True
         return word in english_words()
