@@ -1,7 +1,7 @@
 """Time and memory of a query against the number of documents: the default search, all of it.
 
-    python benchmarks/growth.py [--sizes 10000,100000,1000000,10000000] [--terms 12,48] [--quick]
-                                [--resume] [--cache DIR] [--out docs/results]
+    python benchmarks/growth.py [--sets 10000x12,100000x12,…] [--quick] [--resume] [--cache DIR]
+                                [--out docs/results]
 
 Synthetic sets (see speed_kit/synthetic.py) through the search that `tsgen search` uses: encoder,
 first stage, ranking of its pool, reasons. One query at a time, one thread, a process for each size.
@@ -12,7 +12,6 @@ takes as much memory. Writes growth.json, growth.md and growth.png.
 from argparse import ArgumentParser, Namespace
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter, process_time
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from decoding_kit.journal import Journal
-from speed_kit.processes import ONE_THREAD, peak_megabytes
+from speed_kit.processes import ONE_THREAD, peak_megabytes, status_megabytes
 from speed_kit.synthetic import words, write_engine
 from tsgen.cli.publishing import made, publish
 from tsgen.config import preset
@@ -34,6 +33,7 @@ from tsgen.retrieve.build import index_config
 from tsgen.retrieve.vector_search import Encoders, VectorSearch
 
 ROOT = Path(__file__).resolve().parents[1]
+SIZES, TERMS = (10_000, 100_000, 1_000_000, 10_000_000), (12, 48)
 QUERIES, WORDS, K, WARM = 300, 4, 10, 50
 TARGET_TIMES, TARGET_BYTES = 2.0, 150.0  # at the most documents; a document, for sets of 12 terms
 
@@ -45,10 +45,10 @@ def main() -> None:
     journal = Journal(options.cache / "growth-journal.jsonl", setting, options.resume)
     rows = [
         journal.once(f"{documents} × {n}", partial(measure, options, documents, n))
-        for n, documents in product(options.terms, options.sizes)
+        for documents, n in options.sets
     ]
     series = dict[str, tuple[list[int], list[float]]]()
-    for n in options.terms:
+    for n in dict.fromkeys(n for _, n in options.sets):
         own = [row for row in rows if row["n"] == n]
         series[f"{n} terms"] = [r["documents"] for r in own], [r["processor_p50_ms"] for r in own]
     title = "Median processor time of a query, ms"
@@ -59,9 +59,7 @@ def main() -> None:
 
 def _arguments() -> Namespace:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
-    numbers = lambda text: [int(part) for part in text.split(",")]  # noqa: E731
-    parser.add_argument("--sizes", type=numbers, default=[10_000, 100_000, 1_000_000, 10_000_000])
-    parser.add_argument("--terms", type=numbers, default=[12, 48])
+    parser.add_argument("--sets", type=_sets, default=[(d, n) for n in TERMS for d in SIZES])
     parser.add_argument("--queries", type=int, default=QUERIES)
     parser.add_argument("--quick", action="store_true", help="up to 100,000 documents")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted run")
@@ -69,8 +67,14 @@ def _arguments() -> Namespace:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results")
     options = parser.parse_args()
     if options.quick:
-        options.sizes = [size for size in options.sizes if size <= 100_000]
+        options.sets = [(documents, n) for documents, n in options.sets if documents <= 100_000]
     return options
+
+
+def _sets(text: str) -> list[tuple[int, int]]:
+    """The numbers of documents and of terms in, say, 10000x12,100000x12."""
+    pairs = [part.split("x") for part in text.split(",")]
+    return [(int(documents), int(n)) for documents, n in pairs]
 
 
 def measure(options: Namespace, documents: int, n: int) -> dict[str, Any]:
@@ -127,6 +131,7 @@ def _searched(folder: Path, documents: int, n: int, queries: int) -> dict[str, A
         "encoder_p50_ms": float(np.median(reading)),
         "load_s": loading,
         "loaded_mb": before,
+        "own_mb": status_megabytes("RssAnon"),
         "peak_mb": peak,
         "disk_mb": sum(path.stat().st_size for path in folder.rglob("*.npy")) / 2**20,
     }
@@ -140,15 +145,16 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         "encoder_p50_ms": Column("of it encoder, ms", None, 2),
         "times": Column("times the smallest", None, 2),
         "load_s": Column("load, s", None, 2),
-        "peak_mb": Column("peak, MB", None, 0),
-        "bytes": Column("peak, bytes a document", None, 0),
+        "own_mb": Column("own memory, MB", None, 0),
+        "bytes": Column("own, bytes a document", None, 1),
+        "peak_mb": Column("peak with mapped files, MB", None, 0),
         "disk_mb": Column("disk, MB", None, 0),
     }
     lines = []
     for row in rows:
         smallest = min((r for r in rows if r["n"] == row["n"]), key=lambda r: r["documents"])
         more = row["documents"] - smallest["documents"]
-        grown = 2**20 * (row["peak_mb"] - smallest["peak_mb"]) / more if more else None
+        grown = 2**20 * (row["own_mb"] - smallest["own_mb"]) / more if more else None
         times = row["processor_p50_ms"] / smallest["processor_p50_ms"]
         own = row | {"times": times, "bytes": grown}
         label = f"{row['documents']:,} × {row['n']}"
@@ -157,8 +163,9 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         "sets": "synthetic, terms drawn by Zipf's law from 32,000, a random vector a document",
         "query": f"{WORDS} words of a document, one at a time, one thread, k = {K}",
         "processor": "time of the one thread, whatever else the machine does",
-        "peak": "resident memory of the process with the pages of mapped files; bytes a document "
-        "are what it has more than at the smallest size",
+        "own memory": "what the process holds after all queries, without the pages of mapped "
+        "files, which the system takes back when it needs them; bytes a document are what it has "
+        "more than at the smallest size",
         "targets": f"{TARGET_TIMES:g} times the time at the smallest size, {TARGET_BYTES:g} bytes",
     }
     return Table(list(columns.values()), lines, "Growth", notes | made(), "documents × terms")

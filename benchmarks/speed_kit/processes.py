@@ -77,6 +77,11 @@ def _serve(pipe: Connection, open_: Any) -> None:
 
 def peak_megabytes() -> float:
     """The most memory that this process has held, mapped files included, in MB."""
+    return status_megabytes("VmHWM")
+
+
+def status_megabytes(name: str) -> float:
+    """One of the figures that Linux tells of this process, in MB."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    kibibytes = next(line.split()[1] for line in lines if line.startswith("VmHWM:"))
+    kibibytes = next(line.split()[1] for line in lines if line.startswith(f"{name}:"))
     return int(kibibytes) / 2**10
