@@ -36,6 +36,11 @@ class Server:
         used = psutil.Process(self.process.pid).cpu_times()
         return float(used.user + used.system)
 
+    def worked(self) -> float:
+        """Seconds of processor time that the process has taken."""
+        times = psutil.Process(self.process.pid).cpu_times()
+        return float(times.user + times.system)
+
     def errors(self) -> list[str]:
         """The lines of its log that tell of an error in the server."""
         lines = self.log.read_text().splitlines()

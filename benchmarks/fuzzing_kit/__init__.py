@@ -1,0 +1,1 @@
+"""What `benchmarks/fuzz_inputs.py` and its test share."""
