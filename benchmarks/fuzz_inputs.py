@@ -1,6 +1,6 @@
 """Many inputs that no one should give: no traceback, no hang, no growth.
 
-    python benchmarks/fuzz_inputs.py [--inputs 20000] [--seed 0] [--json FILE]
+    python benchmarks/fuzz_inputs.py [--inputs 20000] [--seed 0] [--engine DIR] [--json FILE]
 
 Broken versions of valid inputs go to every door: each loader and parser, settings, filters,
 queries, and the files of an engine. An input must be read or refused with an error of tsgen's own,
@@ -21,7 +21,6 @@ from typing import Any
 import psutil
 
 from fuzzing_kit.doors import Door, doors, outcome
-from serving_kit.engine import made_engine
 from tsgen.retrieve.engine import Engine
 
 PATIENCE = 2.0  # seconds of processor time for an input
@@ -80,16 +79,23 @@ def run(every: list[Door], count: int, seed: int, work: Path) -> dict[str, Any]:
     }
 
 
+def _made(work: Path) -> Path:
+    from serving_kit.engine import made_engine
+
+    return made_engine(work)
+
+
 def main() -> int:
     """Fuzz and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--engine", type=Path, help="a small one is made unless given")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         work = Path(folder)
-        with Engine.load(made_engine(work)) as engine:
+        with Engine.load(options.engine or _made(work)) as engine:
             result = run(doors(engine), options.inputs, options.seed, work)
     print(json.dumps(result, indent=1))
     if options.json:

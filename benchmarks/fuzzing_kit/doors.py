@@ -58,7 +58,7 @@ class Door:
         return packed(rng, made) if self.packs else made
 
 
-def file_door(name: str, seed: bytes, read: Callable[[Path], object], **more: int) -> Door:
+def file_door(name: str, seed: bytes, read: Callable[[Path], object], share: int = 4) -> Door:
     """A door that reads a file of this name in a folder of its own."""
 
     def written(data: bytes, folder: Path) -> object:
@@ -66,7 +66,7 @@ def file_door(name: str, seed: bytes, read: Callable[[Path], object], **more: in
         path.write_bytes(data)
         return read(path)
 
-    return Door(name, [seed], written, packs=not name.endswith(".toml"), **more)
+    return Door(name, [seed], written, share, packs=not name.endswith(".toml"))
 
 
 def _documents(path: Path) -> object:
@@ -103,7 +103,7 @@ def doors(engine: Engine) -> list[Door]:
 
     def ask(data: bytes, _folder: Path) -> object:
         query = data.decode("utf-8", "surrogateescape")
-        found = engine.search(query, 3, beam=2)
+        found = engine.search(query, 3)
         answers = [(hit, engine.document(hit.document_id)) for hit in found]
         return hits_json(query, engine.correct_query(query), answers, splitter)
 
@@ -123,7 +123,7 @@ def doors(engine: Engine) -> list[Door]:
         file_door("queries.jsonl", JSONL, lambda path: _records(query_file(path))),
         file_door("qrels.tsv", QRELS, lambda path: _records(qrels_file(path))),
         file_door("run.txt", RUN, read_run),
-        file_door("set.toml", TOML, read_toml),
+        file_door("settings.toml", TOML, read_toml),
         file_door("set.toml", TOML, load, share=2),
         file_door("note.md", MARKDOWN, _folder, share=2),
         Door("texts", [MARKDOWN, RST], _texts, share=10),
