@@ -12,8 +12,8 @@ import pytest
 import zstandard
 
 from tsgen.config import read_settings, read_toml
-from tsgen.corpus import limits, sources, table_files
-from tsgen.corpus.limits import check_queries, check_text, is_too_deep
+from tsgen.corpus import input_limits, sources, table_files
+from tsgen.corpus.input_limits import check_queries, check_text, is_too_deep
 from tsgen.corpus.load import load
 from tsgen.corpus.text_files import parse
 from tsgen.errors import ConfigError, DataError
@@ -113,7 +113,7 @@ def test_a_line_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_documents_that_are_too_long_or_too_deep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "DOCUMENT", 100)
+    monkeypatch.setattr(input_limits, "DOCUMENT", 100)
     deep: object = 1
     for _ in range(17):
         deep = {"a": deep}
@@ -171,7 +171,7 @@ def test_links_that_lead_out_of_a_folder(tmp_path: Path) -> None:
 
 def test_a_text_file_that_is_too_long(tmp_path: Path) -> None:
     with (tmp_path / "a.md").open("wb") as file:
-        file.truncate(limits.TEXT_FILE + 1)
+        file.truncate(input_limits.TEXT_FILE + 1)
     with pytest.raises(DataError, match=r"expected at most 16,777,216"):
         list(load(tmp_path).documents())
 
@@ -189,7 +189,7 @@ def test_settings_that_python_cannot_read(value: str, tmp_path: Path) -> None:
 
 
 def test_queries() -> None:
-    check_queries(["a" * limits.QUERY, "é\U0010ffff\x00"], 1, None)
+    check_queries(["a" * input_limits.QUERY, "é\U0010ffff\x00"], 1, None)
     for queries, says in [
         (["a" * 10_001], "a query of 10,001 characters; expected at most 10,000"),
         (["ab\udcff"], "a query that is not valid Unicode after 'ab'"),
@@ -205,4 +205,4 @@ def test_queries() -> None:
 
 
 def test_csv_fields_have_the_limit_of_a_line() -> None:
-    assert table_files.csv.field_size_limit() == limits.LINE
+    assert table_files.csv.field_size_limit() == input_limits.LINE

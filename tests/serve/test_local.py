@@ -21,7 +21,7 @@ import tsgen
 from tsgen.cli.main import app
 from tsgen.serve import local
 from tsgen.serve.limits import Limits
-from tsgen.serve.local import SOCKET, Question, ask, listening_locally
+from tsgen.serve.local import SOCKET, SearchRequest, ask, listening_locally
 from tsgen.serve.worker import Serving
 from tsgen.terms.words import Splitter
 
@@ -70,7 +70,7 @@ def test_a_server_answers_as_the_engine_does(
 
 
 def test_all_of_an_answer_comes_over(made: Path, serving: Serving, server: Path) -> None:
-    answer = ask(made, Question(QUERIES, 4))
+    answer = ask(made, SearchRequest(QUERIES, 4))
     assert answer is not None
     assert answer.hits == serving.engine.search(QUERIES, 4)
     assert answer.correct_query(QUERIES[1]) == serving.engine.correct_query(QUERIES[1])
@@ -81,7 +81,7 @@ def test_all_of_an_answer_comes_over(made: Path, serving: Serving, server: Path)
 def test_it_sees_the_last_change(made: Path, serving: Serving, server: Path) -> None:
     with tsgen.Engine.load(made) as other:
         other.add([{"id": "new", "text": "The sweet zabaglione.", "year": 2020}])
-        answer = ask(made, Question(["zabaglione"], 1, where="year = 2020"))
+        answer = ask(made, SearchRequest(["zabaglione"], 1, where="year = 2020"))
         assert answer is not None
         assert [hit.document_id for hit in answer.hits[0]] == ["new"]
         assert answer.document("new").metadata == {"year": 2020}
@@ -94,15 +94,15 @@ def test_only_the_user_may_connect_and_the_file_goes(made: Path, serving: Servin
         assert place.stat().st_mode & 0o777 == 0o600
         with listening_locally(made, serving) as second:
             assert second is None  # the first one answers
-        assert ask(made, Question(QUERIES, 1)) is not None
+        assert ask(made, SearchRequest(QUERIES, 1)) is not None
     assert not place.exists()
-    assert ask(made, Question(QUERIES, 1)) is None
+    assert ask(made, SearchRequest(QUERIES, 1)) is None
 
 
 def test_what_the_server_refuses_is_left_to_the_command(made: Path, server: Path) -> None:
-    assert ask(made, Question(QUERIES, 1, where="no filter")) is None
-    assert ask(made, Question(["\ud800"], 1)) is None
-    assert ask(made, Question(["a" * local.REQUEST], 1)) is None
+    assert ask(made, SearchRequest(QUERIES, 1, where="no filter")) is None
+    assert ask(made, SearchRequest(["\ud800"], 1)) is None
+    assert ask(made, SearchRequest(["a" * local.REQUEST], 1)) is None
     result = CliRunner().invoke(app, ["search", str(made), "egg", "--where", "no filter"])
     assert result.exit_code == 1
 
@@ -114,11 +114,11 @@ def test_the_file_of_a_server_that_died_does_no_harm(made: Path, serving: Servin
         stale.chmod(0o600)
     assert stale.exists()
     began = time.monotonic()
-    assert ask(made, Question(QUERIES, 1)) is None
+    assert ask(made, SearchRequest(QUERIES, 1)) is None
     assert time.monotonic() - began < local.ANSWERING
     with listening_locally(made, serving) as place:  # it takes the file's place
         assert place == made.resolve() / SOCKET
-        assert ask(made, Question(QUERIES, 1)) is not None
+        assert ask(made, SearchRequest(QUERIES, 1)) is not None
 
 
 @pytest.fixture
@@ -162,13 +162,13 @@ def impostor(made: Path) -> Iterator[dict[str, Any]]:
 )
 def test_nonsense_is_no_answer(made: Path, impostor: dict[str, Any], answer: bytes) -> None:
     impostor["answer"] = answer
-    assert ask(made, Question(["egg"], 1)) is None
+    assert ask(made, SearchRequest(["egg"], 1)) is None
     assert len(impostor["heard"]) == 1
 
 
 def test_a_file_that_others_may_write_to_is_not_asked(made: Path, impostor: dict[str, Any]) -> None:
     impostor["place"].chmod(0o666)
-    assert ask(made, Question(["egg"], 1)) is None
+    assert ask(made, SearchRequest(["egg"], 1)) is None
     assert not impostor["heard"]
 
 
@@ -177,14 +177,14 @@ def test_another_user_s_file_is_not_asked(
 ) -> None:
     mine = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: mine + 1)
-    assert ask(made, Question(["egg"], 1)) is None
+    assert ask(made, SearchRequest(["egg"], 1)) is None
     assert not impostor["heard"]
 
 
 def test_a_server_of_another_engine_or_version_is_not_believed(
     made: Path, server: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    question = Question(["egg"], 1)
+    question = SearchRequest(["egg"], 1)
     assert ask(made, question) is not None
     with monkeypatch.context() as patched:
         patched.setattr(local, "_identity", lambda _: [os.getpid(), time.monotonic_ns()])
@@ -209,7 +209,7 @@ def test_where_the_folder_takes_no_file_there_is_another_place(
         assert place is not None
         assert place.parent == runtime / "tsgen"
         assert place.parent.stat().st_mode & 0o777 == 0o700
-        assert ask(made, Question(QUERIES, 1)) is not None
+        assert ask(made, SearchRequest(QUERIES, 1)) is not None
     assert not place.exists()
     rmtree(runtime)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tsgen.cli.views import Answering
     from tsgen.records import Hit
     from tsgen.retrieve.engine import Engine
-    from tsgen.serve.local import Question
+    from tsgen.serve.local import SearchRequest
     from tsgen.terms.words import Splitter
 
 
@@ -53,12 +53,12 @@ def search(
 
     Example: `tsgen search runs/engine "sodium in white bread" -k 3 --where 'year >= 2020'`
     """
-    from tsgen.serve.local import Question
+    from tsgen.serve.local import SearchRequest
 
     queries = stdin_lines("query") if query == "-" else [query.strip()]
     queries = [typed_text(text) for text in queries if text]
     where = where and typed_text(where, "filter")
-    asked = Question(queries, k, beam, where, min_confidence)
+    asked = SearchRequest(queries, k, beam, where, min_confidence)
     source, splitter, hits_of = _answer(engine, asked)
     from tsgen.cli.views import hits_view
     from tsgen.retrieve.results import hits_json
@@ -73,7 +73,7 @@ def search(
     write_json(json, shown)
 
 
-def _answer(folder: Path, asked: Question) -> tuple[Answering, Splitter, list[list[Hit]]]:
+def _answer(folder: Path, asked: SearchRequest) -> tuple[Answering, Splitter, list[list[Hit]]]:
     """What shows the documents, what splits them into words, and the hits of each query: from a
     running server of the engine, or else from the engine itself."""
     from tsgen.artifact import read_manifest

@@ -54,7 +54,7 @@ def speak_safely() -> None:
 
 def typed_text(argument: str, what: str = "query") -> str:
     """A query or a filter as it was typed: in UTF-8, whatever the locale says."""
-    from tsgen.corpus.limits import check_text
+    from tsgen.corpus.input_limits import check_text
 
     with suppress(UnicodeEncodeError):  # it came from elsewhere than the command line
         try:

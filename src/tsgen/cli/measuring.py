@@ -135,6 +135,15 @@ def compare(
     report(tables, figures, json, table)
 
 
+DryRunOption = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Only say what would be done and what it costs; without --data, for the paper's.",
+    ),
+]
+
+
 def reproduce(
     name: Annotated[
         str,
@@ -169,13 +178,7 @@ def reproduce(
         Path | None,
         typer.Option(metavar="FOLDER", help="Of seen.ids and unseen.ids, for Tables 2 and 3."),
     ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Only say what would be done and what it costs; without --data, for the paper's.",
-        ),
-    ] = False,
+    dry_run: DryRunOption = False,
     tflops: Annotated[
         float, typer.Option(min=0.001, help="Of the GPU, sustained: for --dry-run.")
     ] = 100.0,
@@ -198,10 +201,6 @@ def reproduce(
     from tsgen.evaluate.reproduce import reproduce as run
 
     experiment = read_experiment(name)
-    if data is None and not dry_run:
-        raise ConfigError(
-            "no --data; expected a data folder or file, irds:NAME, hf:NAME or stdlib:"
-        )
     source = None if data is None else load(data, qrels=qrels)
     over = read_settings(None, settings or [])
     given: dict[str, Any] = {"form": form, "split": split, "minutes": minutes, "known_as": known_as}
@@ -221,14 +220,9 @@ def reproduce(
     if processes.rank():  # of several processes the first one writes
         return
     write_json(json, done.figures)
-    told: dict[str, object] = {"form": form, "split": split, "limit": limit, "minutes": minutes}
-    told |= {"seeds": seeds, "rows": rows, "as": known_as}
-    told |= {
-        "shards": shards and shards.name,
-        "qrels": Path(qrels).name,
-        "measures": measures,
-        "set": settings or [],
-    }
+    told: dict[str, Any] = {"form": form, "split": split, "limit": limit, "minutes": minutes}
+    told |= {"seeds": seeds, "rows": rows, "as": known_as, "shards": shards and shards.name}
+    told |= {"qrels": Path(qrels).name, "measures": measures, "set": settings or []}
     publish_experiment(out, name, source.name, done, told)
 
 

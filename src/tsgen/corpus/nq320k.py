@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tsgen.corpus.limits import LINE
+from tsgen.corpus.input_limits import LINE
 from tsgen.corpus.sources import (
     BUFFER,
     DAMAGE,

@@ -18,7 +18,7 @@ from typing import IO, Any, Generic, TypeVar, cast
 import zstandard
 
 from tsgen.artifact import hash_file, hash_strings
-from tsgen.corpus.limits import ALWAYS, EXPANSION, LINE, too_long
+from tsgen.corpus.input_limits import ALWAYS, EXPANSION, LINE, too_long
 from tsgen.errors import DataError
 from tsgen.records import Document, Judgment, Judgments, Query
 

@@ -11,7 +11,7 @@ import orjson
 from pydantic import BeforeValidator
 
 from tsgen.config import StageConfig
-from tsgen.corpus.limits import DEPTH, LINE, is_too_deep
+from tsgen.corpus.input_limits import DEPTH, LINE, is_too_deep
 from tsgen.corpus.sources import (
     BadRecord,
     Source,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tsgen.artifact import MANIFEST, hash_file, hash_strings, read_manifest
-from tsgen.corpus.limits import TEXT_FILE
+from tsgen.corpus.input_limits import TEXT_FILE
 from tsgen.corpus.sources import BadRecord, Layout, Source, all_lines, check_decoded, decode
 from tsgen.corpus.table_files import Columns
 from tsgen.errors import ArtifactError, DataError

@@ -48,7 +48,7 @@ class SavedKeys:
 
     @classmethod
     def of(cls, vocabulary: Strings, splitter: Splitter) -> Self:
-        """Stem all terms."""
+        """Find the stem of each term of a vocabulary."""
         numbers: dict[str, list[int]] = {}
         for number, term in enumerate(vocabulary):
             numbers.setdefault(splitter.key(term), []).append(number)

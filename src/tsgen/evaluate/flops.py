@@ -158,7 +158,7 @@ def searching(shape: Shape, queries: float, tokens: float, beam: int, batch: int
 
 
 def encoding(shape: Shape, texts: float, tokens: float, batch: int = 32) -> Spent:
-    """Texts read once."""
+    """What an encoder spends on reading each of some texts once."""
     memory = 4 * shape.weights + 4 * batch * tokens * shape.width * 8
     return Spent(2 * texts * tokens * shape.encoder, memory)
 

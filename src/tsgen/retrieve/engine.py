@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Self, overload
 import orjson
 
 from tsgen.artifact import ENGINE, KEPT, open_artifact, seal
-from tsgen.corpus.limits import check_queries
+from tsgen.corpus.input_limits import check_queries
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import (
     ArtifactError,

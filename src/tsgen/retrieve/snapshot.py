@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tsgen.artifact import KEPT, MANIFEST, forget, read_manifest, stage, sync
 from tsgen.config import StageConfig
 from tsgen.constrain.constraint import Int32, Ragged
-from tsgen.corpus.limits import check_queries, check_text
+from tsgen.corpus.input_limits import check_queries, check_text
 from tsgen.decode.first_stage import FirstStage
 from tsgen.decode.hypotheses import Found, as_hits
 from tsgen.docids.term_set import AddedTermSet, Merged, Merger, TermSets

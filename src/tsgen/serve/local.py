@@ -41,7 +41,7 @@ TOGETHER = 4  # requests that are answered at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SearchRequest:
     """Queries, and how to search for them."""
 
     queries: Sequence[str]
@@ -79,7 +79,7 @@ class Answer:
         return cls(hits, dict(values["words"]), dict(values["read_as"]), found)
 
 
-def ask(engine: Path, question: Question) -> Answer | None:
+def ask(engine: Path, question: SearchRequest) -> Answer | None:
     """Ask the server of an engine; None if there is none, or none that can be trusted."""
     wrong = OSError, RuntimeError, ValueError, KeyError, TypeError
     with contextlib.suppress(*wrong):
@@ -256,10 +256,10 @@ def _serve(connection: socket.socket, engine: Path, serving: "Serving") -> None:
             line += part
         request = orjson.loads(line)
         if request.pop("version") == __version__ and request.pop("engine") == _identity(engine):
-            connection.sendall(_answered(serving, Question(**request)) + b"\n")
+            connection.sendall(_answered(serving, SearchRequest(**request)) + b"\n")
 
 
-def _answered(serving: "Serving", question: Question) -> bytes:
+def _answered(serving: "Serving", question: SearchRequest) -> bytes:
     """The answer to a question, from the thread that runs the model."""
     from tsgen.serve.worker import Ask
 

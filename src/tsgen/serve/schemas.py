@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from tsgen.corpus.limits import DEPTH
+from tsgen.corpus.input_limits import DEPTH
 from tsgen.decode.observe import Cause, Fate
 from tsgen.serve.limits import Limits
 

@@ -114,7 +114,7 @@ def _layer(writer: "_Writer", prefix: str, hidden: str, config: Any) -> str:
 
 
 def _sublayer(writer: "_Writer", prefix: str, inner: str, hidden: str, eps: float) -> str:
-    """LayerNorm(hidden + dense(inner))."""
+    """The end of a part of a layer: LayerNorm(hidden + dense(inner))."""
     product = writer.product(f"{prefix}dense", inner, writer.state[f"{prefix}dense.weight"])
     names = ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")
     rest = [writer.weight(prefix + name) for name in names]
@@ -195,7 +195,7 @@ class _Writer:
         return str(made)
 
     def model(self) -> bytes:
-        """The finished graph."""
+        """The finished graph, as the bytes of an ONNX file."""
         helper, kinds = self._onnx.helper, self._onnx.TensorProto
         inputs = [
             helper.make_tensor_value_info(name, kinds.INT32, ["texts", "tokens"])

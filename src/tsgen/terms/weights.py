@@ -225,7 +225,7 @@ TERM_WEIGHTS.register(WeightsKind("tfidf", TfidfConfig, build_tfidf, load_tfidf)
 
 
 class TitleConfig(StageConfig):
-    """Nothing to set."""
+    """Weights without any settings."""
 
 
 class TitleWeights:
