@@ -1,5 +1,6 @@
 """The entry point of `tsgen` and of `python -m tsgen`: Ctrl-C is quiet even while things load."""
 
+import gc
 import sys
 
 from tsgen.parallel import leave
@@ -15,6 +16,7 @@ def run() -> None:
         sys.exit(130)
     finally:
         leave()
+        gc.freeze()  # the process ends: nobody needs the memory that a last collection would find
 
 
 if __name__ == "__main__":
