@@ -659,6 +659,10 @@ class TrainingConfig(StageConfig):
     batch_size: int = Field(64, ge=1)
     """Pairs of a query and a document a step."""
 
+    micro_batch: int = Field(0, ge=0)
+    """Pairs that a process computes at once, to save memory: the gradients of such parts of its
+    batch are added up before a step, which changes nothing else. 0: its whole batch."""
+
     epochs: int = Field(10, ge=0)
     """How many times each pair is met in an iteration, at the most."""
 

@@ -11,6 +11,7 @@ first process alone validates and writes.
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -165,6 +166,7 @@ class TrainingLoop:
     report: Report
     since: float = field(default_factory=time.monotonic)  # when this process began to train
     minutes: float | None = None  # in place of steps and patience
+    parts: int = 1  # of a batch, whose gradients are added up before a step
     best: float = -1.0
     _misses: int = 0
     _seconds: float = 0.0  # of the processes before this one
@@ -172,13 +174,14 @@ class TrainingLoop:
     _losses: list[float] = field(default_factory=list)  # since the last validation
     _accelerator: Accelerator = field(default_factory=lambda: accelerator())
 
-    def run(self, loss: Callable[[int], torch.Tensor], validate: Callable[[], float]) -> float:
+    def run(self, loss: Callable[..., torch.Tensor], validate: Callable[[], float]) -> float:
         """Train from the last checkpoint if there is one; returns the best validation figure.
 
         The module ends up with the best weights.
 
         Args:
-            loss: step → the loss of its batch.
+            loss: step → the loss of its batch; with several parts, (step, part) → what a part adds
+                to that loss.
             validate: gives the validation figure, of which higher is better.
         """
         self.folder = agreed(self.folder)
@@ -233,13 +236,25 @@ class TrainingLoop:
             by_steps = schedule(step, self.steps, self.warm_up)
             by_time = schedule_by_share(share, self.warm_up)
             group["lr"] = group["peak"] * (by_time if self.minutes else by_steps)
-        value = objective(step)
         self.optimizer.zero_grad(set_to_none=True)
-        self._accelerator.backward(value)
+        value = self._gradients(step, objective)
         self._accelerator.clip_grad_norm_(self.module.parameters(), CLIP)
         self.optimizer.step()
-        mean: torch.Tensor = self._accelerator.reduce(value.detach(), "mean")
+        mean: torch.Tensor = self._accelerator.reduce(value, "mean")
         return mean.item()
+
+    def _gradients(self, step: int, objective: torch.nn.Module) -> torch.Tensor:
+        """Compute the loss of a step and its gradients, part by part; processes exchange gradients
+        after the last part only."""
+        numbers = [(step,)] if self.parts == 1 else [(step, part) for part in range(self.parts)]
+        values = []
+        for arguments in numbers:
+            last = arguments is numbers[-1]
+            with nullcontext() if last else self._accelerator.no_sync(objective):
+                value = objective(*arguments)
+                self._accelerator.backward(value)
+            values.append(value.detach())
+        return torch.stack(values).sum()
 
     def _validate(self, step: int, validate: Callable[[], float]) -> float:
         self.module.eval()
@@ -272,12 +287,12 @@ class TrainingLoop:
 class _Objective(torch.nn.Module):
     """The loss as a forward pass, so that accelerate wraps every call of the module in it."""
 
-    def __init__(self, module: torch.nn.Module, loss: Callable[[int], torch.Tensor]) -> None:
+    def __init__(self, module: torch.nn.Module, loss: Callable[..., torch.Tensor]) -> None:
         super().__init__()
         self.module, self._loss = module, loss
 
-    def forward(self, step: int) -> torch.Tensor:
-        return self._loss(step)
+    def forward(self, *step: int) -> torch.Tensor:
+        return self._loss(*step)
 
 
 def accelerator() -> Accelerator:

@@ -587,7 +587,7 @@ def _train(
     ]
     over = retriever.constraint.alphabet if train.normalise == "docid" else None
     objective = TokenObjective(retriever.backbone, over)
-    batches = Batches(objective, prompts, targets, train.batch_size, seed)
+    batches = Batches(objective, prompts, targets, train.batch_size, seed, train.micro_batch)
 
     def figure() -> float:
         found = retriever.rank(validation.queries, DEPTH, train.validation)
@@ -595,8 +595,8 @@ def _train(
         return mean_reciprocal_rank(documents, validation.answers)
 
     steps = batches.per_epoch * train.epochs
-    parts = train, seed, folder, shown("training"), since, figure
-    minimise(batches.loss, steps, retriever, validation, *parts)
+    where = train, seed, folder, shown("training"), since, figure
+    minimise(batches.loss, steps, retriever, validation, *where, parts=batches.parts)
 
 
 def _ragged(rows: Sequence[Sequence[int]]) -> Ragged:

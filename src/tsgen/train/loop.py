@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from tsgen import parallel as processes
 from tsgen.constrain.constraint import Bool, Constraint, Int, Ragged
 from tsgen.decode.search import search
 from tsgen.model.backbone import Backbone
@@ -99,13 +100,24 @@ def train(
         if config.loss == "documents"
         else Objective(generator, config, documents, training.hard)
     )
-    batch = Batches(objective, queries, targets, config.batch_size, seed)
+    batch = Batches(objective, queries, targets, config.batch_size, seed, config.micro_batch)
     steps = batch.per_epoch * config.epochs
-    return minimise(batch.loss, steps, generator, validation, config, seed, folder, report, since)
+    return minimise(
+        batch.loss,
+        steps,
+        generator,
+        validation,
+        config,
+        seed,
+        folder,
+        report,
+        since,
+        parts=batch.parts,
+    )
 
 
 def minimise(
-    loss: Callable[[int], torch.Tensor],
+    loss: Callable[..., torch.Tensor],
     steps: int,
     generator: Searchable,
     validation: Validation,
@@ -115,13 +127,15 @@ def minimise(
     report: Report,
     since: float | None = None,
     figure: Callable[[], float] | None = None,
+    parts: int = 1,
 ) -> float:
     """Train on any loss; the other arguments are those of `train`.
 
     Args:
-        loss: step → the loss of its batch.
+        loss: step → the loss of its batch; with several parts, (step, part) → that of a part.
         steps: the number of steps.
         figure: validates in place of the M@10 of a search under the generator's constraint.
+        parts: parts of a batch, whose losses and gradients are added up.
     """
     loop = TrainingLoop(
         generator.backbone,
@@ -135,6 +149,7 @@ def minimise(
         report=report,
         since=time.monotonic() if since is None else since,
         minutes=config.minutes,
+        parts=parts,
     )
     by_search = partial(validate_by_search, generator, validation, config)
     return loop.run(loss, figure or by_search)
@@ -150,21 +165,42 @@ class Batches:
         targets: AnyTargets,
         size: int,
         seed: int,
+        micro: int = 0,
     ) -> None:
+        """Prepare the batches.
+
+        Args:
+            objective: the loss of some pairs.
+            queries: [P] the query of each pair.
+            targets: the tokens to write for each pair.
+            size: pairs of a batch, those of all processes together.
+            seed: of the order of the pairs, and of what is drawn for them.
+            micro: pairs that are computed at once, at most; 0: a process's whole batch.
+        """
         self._objective, self._queries, self._targets = objective, queries, targets
         self._size, self._seed = size, seed
         lengths = np.array([len(query) for query in queries], dtype=np.int64)
-        self._lengths = self._targets.lengths() + lengths // CHARACTERS
+        self._tokens = self._targets.lengths()
+        self._lengths = self._tokens + lengths // CHARACTERS
+        own = -(-size // processes.count())
+        self.parts = -(-own // micro) if micro else 1
         self.per_epoch = -(-len(queries) // size)
         self._epoch = lru_cache(maxsize=1)(self._new_epoch)
 
-    def loss(self, step: int) -> torch.Tensor:
-        """The loss of one step's batch."""
+    def loss(self, step: int, part: int = 0) -> torch.Tensor:
+        """The loss of one step's batch, or the share of one of its parts in that loss: the mean
+        over all tokens is the sum of the parts' means, each times its share of the tokens."""
         epoch, at = divmod(step, self.per_epoch)
-        rows = shard(self._epoch(epoch)[at])
-        rng = np.random.default_rng((self._seed, 1, step))
+        whole = shard(self._epoch(epoch)[at])
+        rows = np.array_split(whole, self.parts)[part]
+        share = float(self._tokens[rows].sum() / max(self._tokens[whole].sum(), 1))
+        if not len(rows):  # of a smaller last batch: every part takes part in the exchange
+            rows = whole[:1]
+        drawn = (self._seed, 1, step, part) if self.parts > 1 else (self._seed, 1, step)
+        rng = np.random.default_rng(drawn)
         queries = [self._queries[row] for row in rows]
-        return self._objective(queries, *self._targets.batch(rows, queries, rng), rows, rng)
+        loss = self._objective(queries, *self._targets.batch(rows, queries, rng), rows, rng)
+        return loss if self.parts == 1 else loss * share
 
     def _new_epoch(self, epoch: int) -> list[Int]:
         rng = np.random.default_rng((self._seed, 0, epoch))

@@ -115,6 +115,8 @@ def train_sequences(
     """
     over = generator.constraint.alphabet if config.normalise == "docid" else None
     objective = TokenObjective(generator.backbone, over)
-    batch = Batches(objective, queries, SequenceTargets(targets), config.batch_size, seed)
-    steps = batch.per_epoch * config.epochs
-    return minimise(batch.loss, steps, generator, validation, config, seed, folder, report)
+    sizes = config.batch_size, seed, config.micro_batch
+    batch = Batches(objective, queries, SequenceTargets(targets), *sizes)
+    steps, parts = batch.per_epoch * config.epochs, batch.parts
+    where = config, seed, folder, report
+    return minimise(batch.loss, steps, generator, validation, *where, parts=parts)
