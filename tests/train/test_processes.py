@@ -42,13 +42,15 @@ def test_two_processes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
     first, second = (load_file(tmp_path / f"rank-{n}" / "last.safetensors") for n in (0, 1))
-    (tmp_path / "alone").mkdir()
     trained(tmp_path / "alone", tmp_path / "alone" / "last.safetensors")
     alone = load_file(tmp_path / "alone" / "last.safetensors")
     for name, weights in alone.items():
         assert torch.equal(first[name], second[name]), name
         torch.testing.assert_close(first[name], weights, rtol=1e-2, atol=1e-3)
-    assert {path.name for path in (tmp_path / "rank-1").iterdir()} == {"last.safetensors"}
+    _check_parts(tmp_path, alone)
+    kept = {"last.safetensors", "parts.safetensors", "cut.safetensors"}
+    files = {path.name for path in (tmp_path / "rank-1").rglob("*") if path.is_file()}
+    assert files == kept
     assert {CHECKPOINT, CURVE} <= {path.name for path in (tmp_path / "rank-0").iterdir()}
 
     open_artifact(tmp_path / "engine")
@@ -73,6 +75,18 @@ def test_a_follower_works_beside_the_first(tmp_path: Path, monkeypatch: pytest.M
     _follow(work, tmp_path)
     assert above == [tmp_path]
     assert list(tmp_path.iterdir()) == []
+
+
+def _check_parts(folder: Path, alone: dict[str, torch.Tensor]) -> None:
+    """Gradients that are added up part by part are those of the whole batch in both processes, and
+    a run that was interrupted goes on to the very same weights."""
+    names = "parts.safetensors", "cut.safetensors"
+    first, second = ([load_file(folder / f"rank-{n}" / name) for name in names] for n in (0, 1))
+    for name, weights in alone.items():
+        assert torch.equal(first[0][name], second[0][name]), name
+        torch.testing.assert_close(first[0][name], weights, rtol=1e-2, atol=1e-3)
+        assert torch.equal(first[1][name], first[0][name]), name
+        assert torch.equal(second[1][name], second[0][name]), name
 
 
 @pytest.mark.parametrize(

@@ -17,17 +17,31 @@ CONFIG = TrainConfig(batch_size=8, epochs=4, learning_rate=1e-2, validate_every=
 LAST = 12
 
 
-def trained(folder: Path, keep: Path) -> Generator:
-    """Train, and keep the weights after the last step, before the best ones are put back."""
+def trained(folder: Path, keep: Path, micro: int = 0, cut: int | None = None) -> Generator:
+    """Train, and keep the weights after the last step, before the best ones are put back.
+
+    Args:
+        folder: where checkpoints go.
+        keep: where the weights go.
+        micro: pairs that are computed at once.
+        cut: the step after which the training is interrupted, to go on from its checkpoint.
+    """
+    folder.mkdir(exist_ok=True)
     one = generator("mini-word")
 
     def report(step: int, *_: object) -> None:
+        if step == cut:
+            raise KeyboardInterrupt
         if step == LAST:
             weights = {name: value.clone() for name, value in one.backbone.state_dict().items()}
             save_file(weights, keep)
 
     orders = weight_order(one.sets, [pair.document for pair in PAIRS])
-    train(one, TrainingSet(PAIRS, orders), VALIDATION, CONFIG, 3, folder, report)
+    config = CONFIG.model_copy(update={"micro_batch": micro})
+    try:
+        train(one, TrainingSet(PAIRS, orders), VALIDATION, config, 3, folder, report)
+    except KeyboardInterrupt:
+        return trained(folder, keep, micro)
     return one
 
 
@@ -36,5 +50,7 @@ if __name__ == "__main__":
     own = Path(work) / f"rank-{processes.rank()}"
     own.mkdir()
     trained(own, own / "last.safetensors")
+    trained(own / "parts", own / "parts.safetensors", micro=3)
+    trained(own / "cut", own / "cut.safetensors", micro=3, cut=7)
     sys.argv[1:] = arguments
     run()
