@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 TESTING := $(VENV)/.testing
 
-.PHONY: setup demo test lint docs bench fuzz lock audit sbom clean
+.PHONY: setup demo test lint docs bench chaos fuzz lock audit sbom clean
 
 setup: $(SETUP)
 
@@ -66,6 +66,10 @@ sbom: $(SETUP)
 	$(BIN)/python -m pip install --quiet 'cyclonedx-bom>=7,<8'
 	mkdir -p build
 	$(BIN)/cyclonedx-py requirements requirements.lock --output-format JSON --output-file build/sbom.json
+
+# Kills, deaths at scripted points, damaged files, full disks, hot copies, racing opens: about half an hour.
+chaos: $(TESTING)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/chaos.py --json docs/results/chaos.json
 
 clean:
 	rm -rf $(VENV) build dist

@@ -298,7 +298,10 @@ _KEY = 16  # characters of the key in the name of a working folder
 
 
 def _advice(folder: Path, kind: str | None) -> str:
-    if kind == ENGINE or (kind is None and (folder / "settings.json").is_file()):
+    settings = "settings.json"  # an engine's, in whose folder those of its later bases are
+    if (folder.parent / settings).is_file() and not (folder / settings).is_file():
+        folder, kind = folder.parent, ENGINE
+    if kind == ENGINE or (kind is None and (folder / settings).is_file()):
         return (
             f"`tsgen check {folder}` lists what is damaged, `tsgen repair {folder}` keeps what can "
             f"be kept, and `tsgen restore BACKUP {folder}` brings a backup back."

@@ -4,10 +4,8 @@ import multiprocessing
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 import pytest
 
@@ -18,6 +16,9 @@ from tsgen.retrieve import database
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.snapshot import Snapshot
 from tsgen.retrieve.store import State, Store, Unfinished
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from chaos_kit import kills
 
 ALWAYS = {document.id for document in DOCUMENTS}
 BATCH = 3
@@ -172,18 +173,7 @@ def test_a_writer_that_waited_too_long(folder: Path, monkeypatch: pytest.MonkeyP
         assert len(collection) == len(ALWAYS) + 2 * BATCH
 
 
-def crash_benchmark() -> Any:
-    path = Path(__file__).resolve().parents[2] / "benchmarks" / "crash.py"
-    spec = spec_from_file_location("crash", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules["crash"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_killed_while_changing(folder: Path) -> None:
-    found = crash_benchmark().torment(folder, kills=9, pause=0.1).as_json()
+    found = kills.torment(folder, kills=9, pause=0.1).as_json()
     assert found["clean"], found
     assert found["acknowledged"]["put"] + found["interrupted"]["put"] > 0

@@ -229,9 +229,13 @@ def _remains(folder: Path) -> _Remains:
         broken.add(STORE)
     manifest = _manifest(folder, broken, done)
     if base:
-        with suppress(DamagedError):
+        try:
             own = read_manifest(base_folder(folder, base))
             broken |= _broken(base_folder(folder, base), own)
+        except TsgenError:
+            broken.add(f"{BASE}{base}/{MANIFEST}")
+    if not _has_its_size(base_folder(folder, base) / LINES):
+        broken.add("the file of texts")
     try:
         Calibration.load(folder)
     except TsgenError:
@@ -239,6 +243,13 @@ def _remains(folder: Path) -> _Remains:
         lost.append("the calibration of the hits' confidence: run `tsgen calibrate`")
     config = _config(folder, manifest, broken)
     return _Remains(folder, base, manifest, broken, config, store, done, lost)
+
+
+def _has_its_size(path: Path) -> bool:
+    """Whether the file of texts is there and as long as it was, so that an engine opens with it."""
+    with suppress(TsgenError, OSError, KeyError):
+        return path.stat().st_size == read_manifest(path.parent).files[LINES].size
+    return (path.parent / MANIFEST).is_file() and path.is_file()
 
 
 def _readable_store(folder: Path) -> Store | None:

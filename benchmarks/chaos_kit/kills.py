@@ -3,17 +3,12 @@
 Each round starts processes that put, replace and remove documents, and one that compacts, all in
 the same engine; kills them at a random moment; opens the engine again and compares it with what was
 acknowledged. A change that was begun and not acknowledged must be there as a whole or not at all.
-
-    python benchmarks/crash.py --kills 200 [--json FILE]
-    python benchmarks/crash.py --engine runs/engine --quick
 """
 
-import argparse
 import json
 import multiprocessing
 import os
 import random
-import shutil
 import signal
 import sys
 import time
@@ -23,20 +18,13 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from tsgen.config import read_settings
-from tsgen.corpus.load import load
-from tsgen.model.mini import Mini
+from chaos_kit.engines import WORDS
 from tsgen.records import Document
-from tsgen.retrieve.build import index_config, index_documents
 from tsgen.retrieve.engine import Engine
-from tsgen.retrieve.engine_audit import audit_engine
-from tsgen.settings import MiniConfig
+from tsgen.retrieve.repair import check
 
-WORDS = """amber basil cedar dahlia ebony fennel garnet hazel indigo jasper kelp lilac maple nettle
-olive pepper quince reed sage thyme umber violet willow yarrow zinnia""".split()
 WORKERS = 2  # processes that put and remove, beside one that compacts
 KEPT = 25  # documents that a worker has at the most
 PATIENCE = 60.0  # seconds for a worker to begin
@@ -71,7 +59,7 @@ def torment(folder: Path, kills: int, seed: int = 0, pause: float = 1.0) -> Figu
         found.kills += len(stories)
         _check(folder, there, stories, found)
         print(f"\r{found.kills} kills, {len(found.lost)} lost", end="", file=sys.stderr)
-    found.problems += audit_engine(folder, "minilm").problems
+    found.problems += check(folder).problems
     return found
 
 
@@ -186,41 +174,3 @@ def _applied(there: Texts, said: Mapping[str, Any]) -> Texts:
     if said["what"] == "remove":
         return {id: text for id, text in there.items() if id not in said["documents"]}
     return there | said["documents"]
-
-
-def small_engine(work: Path) -> Path:
-    """An engine of a few documents by an untrained model: what it finds does not matter here."""
-    rng = random.Random(0)
-    rows = ({"_id": f"b-{i}", "text": " ".join(rng.choices(WORDS, k=6))} for i in range(40))
-    (work / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    Mini.create(MiniConfig(encoder_layers=1, layers=1), WORDS).save(work / "model")
-    config = index_config(read_settings(None, ["terms.n=3"], "mini"))
-    data = load(work / "documents.jsonl")
-    index_documents(data, config, work / "model", work / "engine", work / "cache")
-    return work / "engine"
-
-
-def main() -> None:
-    """Run, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Formatter)
-    parser.add_argument("--engine", type=Path, help="copied first (default: a small one)")
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="9 kills")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    with TemporaryDirectory() as work:
-        folder = Path(work) / "copy"
-        shutil.copytree(options.engine or small_engine(Path(work)), folder)
-        found = torment(folder, 9 if options.quick else options.kills, options.seed)
-    shown = json.dumps(found.as_json(), indent=1)
-    print(shown)
-    if options.json:
-        options.json.write_text(f"{shown}\n")
-    sys.exit(not found.as_json()["clean"])
-
-
-_Formatter = argparse.RawDescriptionHelpFormatter
-
-if __name__ == "__main__":
-    main()
