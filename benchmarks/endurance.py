@@ -1,4 +1,4 @@
-"""All that is done to an engine, for as long as is wanted: do memory, open files and disk stay flat?
+"""Do everything to an engine for as long as is wanted: do memory, open files and disk stay flat?
 
 Documents are added, replaced, removed and erased, queries searched, the engine compacted, backed up
 and, every now and then, replaced by another one while it is open, which must be noticed.
