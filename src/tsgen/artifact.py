@@ -198,6 +198,8 @@ def read_manifest(folder: Path) -> Manifest:
         waiting = [] if folder.exists() else replaced_by(folder)
         remedy = f"An interrupted command left it as {waiting[0]}: " if waiting else ""
         remedy += "run that command again." if waiting else "Check the path."
+        if any((each / "settings.json").is_file() for each in (folder, folder.parent)):
+            remedy = _advice(folder, None)
         raise ArtifactError(
             f"{folder}: no {MANIFEST}; expected a folder that tsgen wrote. {remedy}"
         )

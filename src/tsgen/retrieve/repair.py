@@ -24,6 +24,7 @@ from typing import Any
 
 import orjson
 
+from tsgen.arrays import load_array
 from tsgen.artifact import (
     CALIBRATION,
     KEPT,
@@ -42,13 +43,14 @@ from tsgen.corpus.in_memory import data_set_of
 from tsgen.docids.assign import keep_weights, kept_weights, select_terms, term_sets
 from tsgen.docids.term_set import TermSets
 from tsgen.errors import ArtifactError, DamagedError, TsgenError
+from tsgen.integrity import line_checksum
 from tsgen.owner import alone
 from tsgen.records import Document
 from tsgen.retrieve.confidence import Calibration
 from tsgen.retrieve.engine import KIND, SETTINGS, Engine, open_settings, write_engine
 from tsgen.retrieve.engine_audit import mismatched
 from tsgen.retrieve.snapshot import MODEL, OWN, Reader, part
-from tsgen.retrieve.storage import BASE, LINES, DocumentStore, base_folder
+from tsgen.retrieve.storage import BASE, CHECKSUMS, LINES, TERMS, DocumentStore, base_folder
 from tsgen.retrieve.store import Store, read_mark, write_mark
 from tsgen.settings import MINI, EngineConfig
 from tsgen.terms.selection import rank, select
@@ -317,7 +319,7 @@ def _documents(remains: _Remains) -> Iterator[Document]:
 
 def _name(remains: _Remains, number: int) -> str:
     with suppress(TsgenError, OSError, IndexError):
-        sets = TermSets.load(base_folder(remains.folder, remains.base) / "terms")
+        sets = TermSets.load(base_folder(remains.folder, remains.base) / TERMS)
         return sets.document_id(number)
     return f"number {number:,}"
 
@@ -335,14 +337,27 @@ def _of_base(remains: _Remains) -> Iterator[tuple[int, Document | None]]:
         return
     except TsgenError:
         pass  # the offsets or the checksums are lost: each line is a document
-    trusted = LINES not in remains.broken
+    trusted, lines, known = LINES not in remains.broken, list[bytes](), list[int]()
     with suppress(OSError):
-        for number, line in enumerate((folder / LINES).read_bytes().splitlines(keepends=True)):
-            document = None
+        lines = (folder / LINES).read_bytes().splitlines(keepends=True)
+    with suppress(TsgenError):
+        known = load_array(folder, CHECKSUMS).tolist()
+    for number in range(max(len(lines), len(known), _count(remains))):
+        line = lines[number] if number < len(lines) else b""
+        same = number < len(known) and line_checksum(line) == known[number]
+        document = None
+        if line and (trusted or same):
             with suppress(ValueError, TypeError):
                 id, title, text, *metadata = orjson.loads(line)
-                document = Document(id, text, title, *metadata) if trusted else None
-            yield number, document
+                document = Document(id, text, title, *metadata)
+        yield number, document
+
+
+def _count(remains: _Remains) -> int:
+    """The number of the base's documents by its term sets, if these can be read."""
+    with suppress(TsgenError, OSError):
+        return len(TermSets.load(base_folder(remains.folder, remains.base) / TERMS))
+    return 0
 
 
 def _of_store(remains: _Remains) -> tuple[list[Document], set[int]]:
