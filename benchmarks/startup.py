@@ -28,7 +28,7 @@ import numpy as np
 
 from tsgen.cli.publishing import made, publish
 from tsgen.evaluate.tables import Column, Row, Table
-from tsgen.serve.local import Question, ask
+from tsgen.serve.local import SearchRequest, ask
 
 Seconds = tuple[float, float]
 """Of the clock, and of the processor."""
@@ -113,7 +113,7 @@ def _served(engine: Path) -> Iterator[None]:
         [*_tsgen(), "serve", str(engine), "--port", "0"], stderr=subprocess.DEVNULL
     )
     try:
-        while ask(engine, Question(["warm up"], 1)) is None:
+        while ask(engine, SearchRequest(["warm up"], 1)) is None:
             if server.poll() is not None:
                 raise SystemExit(f"tsgen serve {engine} ended; see what it says by itself")
             time.sleep(0.2)
