@@ -14,6 +14,7 @@ from living import DOCUMENTS, copied
 from tsgen.cli.main import app
 from tsgen.errors import ArtifactError, TsgenError
 from tsgen.records import Document
+from tsgen.retrieve import backup as backup_module
 from tsgen.retrieve.backup import backup, restore
 from tsgen.retrieve.engine import Engine
 from tsgen.retrieve.repair import check, repair
@@ -90,6 +91,17 @@ def test_copies_while_it_is_changed_and_compacted(engines: dict[str, Path], tmp_
     finally:
         end.set()
         thread.join()
+
+
+def test_a_base_that_goes_while_it_is_copied_is_left_for_the_next(
+    engines: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, now = copied(engines["compacted"], tmp_path / "engine"), backup_module._base
+    seen = [999]  # the base as it was a moment ago, whose folder a compaction has taken away
+    monkeypatch.setattr(backup_module, "_base", lambda each: seen.pop() if seen else now(each))
+    backup(folder, tmp_path / "copy.tar")
+    restore(tmp_path / "copy.tar", tmp_path / "back")
+    assert not check(tmp_path / "back").problems
 
 
 def test_what_is_there_is_not_replaced_by_a_copy(engines: dict[str, Path], tmp_path: Path) -> None:

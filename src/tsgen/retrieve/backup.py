@@ -85,9 +85,11 @@ def _moment(folder: Path, stack: ExitStack, work: Path) -> tuple[Opened, int] | 
             files[CALIBRATION] = found, None
         if any(read_manifest(folders[prefix]) != one for prefix, one in manifests.items()):
             return None
-    except OSError as error:
+    except (OSError, ArtifactError) as error:
         if _base(folder) != base:
             return None
+        if isinstance(error, ArtifactError):
+            raise
         raise DamagedError(
             f"{error.filename}: {error.strerror}; the engine was not copied. `tsgen check "
             f"{folder}` lists what is damaged."
