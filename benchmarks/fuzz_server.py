@@ -96,7 +96,8 @@ def _status(line: bytes) -> str:
 def run(server: Server, requests: int) -> dict[str, Any]:
     """All requests, in rounds."""
     trace = {"query": "bread"}  # the first one loads the model, which takes seconds, once
-    httpx2.post(f"{server.address}/trace", json=trace, timeout=PATIENCE).raise_for_status()
+    while httpx2.post(f"{server.address}/trace", json=trace, timeout=PATIENCE).status_code == 408:
+        print("waiting for the model", flush=True)
     fuzz = Fuzz(server)
     for number in range(max(1, requests // (2 * ROUND))):
         size = min(ROUND, requests // 2)

@@ -15,7 +15,9 @@ from tsgen.config import read_settings, read_toml
 from tsgen.corpus import input_limits, sources, table_files
 from tsgen.corpus.input_limits import check_queries, check_text, is_too_deep
 from tsgen.corpus.load import load
+from tsgen.corpus.sources import Problems
 from tsgen.corpus.text_files import parse
+from tsgen.corpus.trec import query_file
 from tsgen.errors import ConfigError, DataError
 from tsgen.retrieve.results import stretch
 from tsgen.terms.words import Splitter
@@ -78,6 +80,15 @@ def test_words_and_snippets_take_linear_time() -> None:
         Splitter().spellings("1." * SIZE + "a")
         stretch("a" + " " * SIZE + "b", frozenset("b"), Splitter())
     assert stretch("a  b \n c", frozenset("b"), Splitter()) == "a  b c"
+
+
+def test_topics_that_are_closed_again_and_again(tmp_path: Path) -> None:
+    path = tmp_path / "topics.txt"
+    line = "<title> " + "bread " * 30 + "</top>\n"
+    path.write_text("<top>\n<num> 301\n" + line * 20_000)
+    with patience():
+        found = [query.id for _, query in query_file(path).rows(Problems(skip_bad=True))]
+    assert found == ["301"]
 
 
 def test_characters_that_no_text_has_are_no_places_of_code() -> None:

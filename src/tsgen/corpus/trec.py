@@ -70,13 +70,14 @@ _EXPECTED = "expected query, document, grade; or query, 0, document, grade; or q
 
 def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
     """Stream the `<top>` blocks, each with the number of its first line."""
-    start, block = 0, b""
+    start, block = 0, list[bytes]()
     for number, line in numbered_lines(path):
         if line.lstrip().startswith(b"<top>"):
-            start, block = number, b""
-        block += line + b"\n"
+            start, block = number, []
+        block.append(line)
         if b"</top>" in line:
-            yield start, block
+            yield start or number, b"\n".join(block)
+            start, block = 0, []  # or what is closed again and again would be read again and again
 
 
 def _topic(block: bytes) -> Query:
