@@ -147,6 +147,12 @@ def test_a_quote_that_is_never_closed(rest: str, tmp_path: Path) -> None:
         list(load(path, skip_bad=True).documents())
 
 
+def test_an_id_of_thousands_of_digits(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.tsv"
+    path.write_text(f"id\ttext\n0\ta\n{'1' * 5000}\tb\n")
+    assert [one.id for one in load(path).documents()] == ["0", "1" * 5000]
+
+
 def test_quotes_that_are_closed(tmp_path: Path) -> None:
     path = tmp_path / "corpus.csv"
     path.write_text('id,text\n1,"a ""b""\nc"\n2,d"e\n3,""x')

@@ -348,6 +348,8 @@ class DocumentIds:
             return name in self._others
         if not (isinstance(name, str) and name.isascii() and name.isdigit()):
             return False
+        if len(name) > len(str(self._dense)):  # Python reads no number of thousands of digits
+            return False
         return str(int(name)) == name and int(name) < self._dense
 
     def __len__(self) -> int:
