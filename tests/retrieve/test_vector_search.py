@@ -1,5 +1,6 @@
 """The search without a beam and without torch, beside the one with the whole model."""
 
+import gc
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -147,3 +148,23 @@ def test_compaction_writes_the_terms_that_were_learned(engine: tsgen.Engine) -> 
     for each in (engine, tsgen.Engine.load(engine.folder)):
         np.testing.assert_allclose(each.generator.backbone.vectors, learned, atol=1e-3)
         assert each.generator.backbone.vectors[each.sets.term_id("zabaglione")].norm() > 0
+
+
+def test_an_engine_that_is_closed_keeps_no_file_open(made: Path) -> None:
+    def open_files() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    def use() -> None:
+        with tsgen.Engine.load(made) as opened:
+            opened.search("sweet egg", where='kind = "a"')
+
+    use()
+    gc.collect()
+    before = open_files()
+    gc.disable()  # files go when the last reference goes, not when cycles are looked for
+    try:
+        for _ in range(3):
+            use()
+        assert open_files() <= before
+    finally:
+        gc.enable()

@@ -2,7 +2,7 @@
 that a later compaction wrote."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ class Base:
             open_artifact(folder, kind, in_places={LINES})
         self.sets = TermSets.load(folder / TERMS)
         self.documents = DocumentStore(folder)
-        self.matching = lru_cache(FILTERS)(self._matching)
+        self._matches: dict[str, NDArray[np.bool_]] = {}  # no cache that refers to this object
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -125,10 +125,15 @@ class Base:
         """The words of all documents."""
         return Lexicon.load(self.folder)
 
-    def _matching(self, where: str) -> NDArray[np.bool_]:
+    def matching(self, where: str) -> NDArray[np.bool_]:
         """[D] whether a document's metadata passes a filter."""
-        passes = parse(where)
-        return np.array([passes(metadata) for metadata in self.metadata], np.bool_)
+        found = self._matches.get(where)
+        if found is None:
+            passes = parse(where)
+            found = np.array([passes(metadata) for metadata in self.metadata], np.bool_)
+            if len(self._matches) < FILTERS:
+                self._matches[where] = found
+        return found
 
 
 class Bases:
