@@ -187,6 +187,7 @@ def main() -> None:
     for run in runs:
         print(json.dumps({k: v for k, v in run.items() if k != "memory_mb"}))
     if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "serving.json").write_text(json.dumps(result, indent=1) + "\n")
         (options.out / "serving.md").write_text(report(result))
 
