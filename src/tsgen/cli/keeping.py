@@ -30,14 +30,10 @@ def check(engine: EngineArgument, json: JsonOption = None) -> None:
         found = check_files(engine)
     if found.problems:
         for problem in found.problems:
-            results_console(json).print(problem, highlight=False, soft_wrap=True, markup=False)
+            _say(problem, json)
     else:
-        results_console(json).print(
-            f"{engine}: {found.files:,} files of {found.size:,} bytes are whole: "
-            f"{found.documents:,} documents, {found.changes:,} changes",
-            highlight=False,
-            soft_wrap=True,
-        )
+        whole = f"{engine}: {found.files:,} files of {found.size:,} bytes are whole: "
+        _say(f"{whole}{found.documents:,} documents, {found.changes:,} changes", json)
     write_json(json, {"engine": str(engine), **_plain(found)})
     if found.problems:
         raise typer.Exit(1)
@@ -61,7 +57,7 @@ def repair(engine: EngineArgument, json: JsonOption = None) -> None:
         lines.append(f"the damaged engine is now {found.damaged}")
     lines.append(f"{engine}: {found.documents:,} documents")
     for line in lines:
-        results_console(json).print(line, highlight=False, soft_wrap=True, markup=False)
+        _say(line, json)
     write_json(json, {"engine": str(engine), **_plain(found)})
 
 
@@ -81,11 +77,7 @@ def backup(
 
     with progress():
         found = write_backup(engine, file)
-    results_console(json).print(
-        f"{file}: {found.files:,} files, {found.size:,} bytes, {found.changes:,} changes",
-        highlight=False,
-        soft_wrap=True,
-    )
+    _say(f"{file}: {found.files:,} files, {found.size:,} bytes, {found.changes:,} changes", json)
     write_json(json, {"engine": str(engine), "backup": str(file), **_plain(found)})
 
 
@@ -104,11 +96,8 @@ def restore(
 
     with progress():
         found = read_backup(file, engine)
-    results_console(json).print(
-        f'{engine}: {found.files:,} files, {found.changes:,} changes. tsgen search {engine} "…"',
-        highlight=False,
-        soft_wrap=True,
-    )
+    changes = f"{found.files:,} files, {found.changes:,} changes"
+    _say(f'{engine}: {changes}. tsgen search {engine} "…"', json)
     write_json(json, {"engine": str(engine), "backup": str(file), **_plain(found)})
 
 
@@ -135,11 +124,7 @@ def erase(
     with Engine.load(engine) as opened, progress():
         gone = opened.erase(wanted)
         size = len(opened)
-    results_console(json).print(
-        f"{len(set(wanted)):,} erased: {size:,} documents in {engine}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    _say(f"{len(set(wanted)):,} erased: {size:,} documents in {engine}", json)
     write_json(json, {"engine": str(engine), "erased": len(set(wanted)), "complete": gone})
     if not gone:
         console.print(
@@ -148,6 +133,11 @@ def erase(
             soft_wrap=True,
         )
         raise typer.Exit(1)
+
+
+def _say(line: str, json: str | None) -> None:
+    """Print a line as it is: ids and paths are no markup."""
+    results_console(json).print(line, highlight=False, soft_wrap=True, markup=False)
 
 
 def _plain(found: object) -> dict[str, object]:
