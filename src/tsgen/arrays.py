@@ -45,6 +45,17 @@ ARRAYS = PieceFormat(".npz", lambda file, arrays: np.savez(file, **arrays), _rea
 """Pieces of work whose results are arrays by name."""
 
 
+def constant(array: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers as a plain, contiguous, read-only array.
+
+    Memory-mapped files are read-only and numba compiles anew for writable arrays, so compiled loops
+    see all long-lived arrays this way. Nothing is copied unless the array has gaps.
+    """
+    plain = np.ascontiguousarray(array).view(np.ndarray)
+    plain.flags.writeable = False
+    return plain
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsgen.decode import first_stage
-from tsgen.decode.first_stage import FirstStage, best_of
+from tsgen.decode.first_stage import FirstStage
+from tsgen.decode.topk import best_of
 from tsgen.docids.term_set import TermSets, by_posting, shares_of
 from tsgen.errors import DamagedError
 from tsgen.records import TermSet

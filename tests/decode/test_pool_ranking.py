@@ -39,7 +39,7 @@ def test_it_is_the_formula(
         TermSet(str(i), tuple(row), tuple(rng.random(len(row)))) for i, row in enumerate(sets)
     )
     assert terms.doc_weights is not None
-    ranking = PoolRanking.of(terms.doc_offsets, terms.doc_terms, terms.doc_weights, vectors)
+    ranking = PoolRanking.of(terms.with_vectors(vectors))
     size = len(terms.vocabulary)
     own = sorted(data.draw(st.lists(st.integers(0, size - 1), unique=True, max_size=4)))
     factors = rng.random(len(own)).astype(np.float32)

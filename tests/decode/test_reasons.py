@@ -27,8 +27,7 @@ def test_reasons_are_the_named_terms_that_add_most(
         for i, row in enumerate(sets)
     )
     assert made.doc_weights is not None
-    arrays = made.doc_offsets, made.doc_terms, made.doc_weights
-    reasons = Reasons.of(*arrays, made.post_offsets, made.post_docs)
+    reasons = Reasons.of(made)
     size = len(made.vocabulary)
     named = np.array(sorted(data.draw(st.sets(st.integers(0, size - 1)))), np.int32)
     factors = rng.random(len(named)).astype(np.float32)

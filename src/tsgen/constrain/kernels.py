@@ -7,6 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from tsgen.arrays import constant
 from tsgen.constrain.constraint import Bool, Int, Int32
 
 # Compilation: once per machine; compiled loops run without the interpreter's lock.
@@ -26,19 +27,8 @@ def kernel(function: Function) -> Function:
 
 
 def fixed(values: ArrayLike, dtype: type[Number]) -> NDArray[Number]:
-    """The same numbers as a plain, contiguous, read-only array of that type.
-
-    Memory-mapped files are read-only and numba compiles anew for writable arrays, so kernels see
-    all long-lived arrays this way. Nothing is copied unless the type differs.
-    """
-    array = np.ascontiguousarray(values, dtype=dtype).view(np.ndarray)
-    array.flags.writeable = False
-    return array
-
-
-def constant(array: NDArray[Number]) -> NDArray[Number]:
-    """The same array as `fixed` has it, in the type that it has."""
-    return fixed(array, array.dtype.type)
+    """The same numbers in that type, as kernels see all long-lived arrays (see `constant`)."""
+    return constant(np.asarray(values, dtype=dtype))
 
 
 # Zobrist hashes of sets, which do not depend on order: the sum of one random number a member.

@@ -37,7 +37,7 @@ from tsgen.constrain.valid_terms import (
     valid_terms,
 )
 from tsgen.docids.spelling import Spelling
-from tsgen.docids.term_set import TermSets, by_posting, relative_weights, shares_of
+from tsgen.docids.term_set import by_posting, relative_weights, shares_of
 from tsgen.errors import ConfigError
 from tsgen.terms.passages import DocumentVectors
 
@@ -290,7 +290,6 @@ class PostingsConstraint:
         self._offsets = fixed(sets.doc_offsets, np.int64)
         self._terms = fixed(sets.doc_terms, np.int32)
         self._weights: NDArray[np.floating] | None = getattr(sets, "doc_weights", None)
-        self._relative = (lambda: sets.relative_weights) if isinstance(sets, TermSets) else None
         self._vectors: DocumentVectors | None = getattr(sets, "doc_vectors", None)
         self._query_terms: Callable[[str], Int32] | None = getattr(sets, "query_terms", None)
         self._spelled = fixed(spelling.offsets, np.int64), fixed(spelling.tokens, np.int32)
@@ -342,10 +341,8 @@ class PostingsConstraint:
     def relative_weights(self) -> NDArray[np.float32]:
         """[E] N ŵ_D(t) in the order of `postings`: the weight of the term in each document, divided
         by the mean weight of that document's terms."""
-        if self._relative is None:
-            post_offsets = self._index.offsets
-            return relative_weights(self._offsets, self._terms, self.shares, post_offsets)
-        return self._relative()
+        post_offsets = self._index.offsets
+        return relative_weights(self._offsets, self._terms, self.shares, post_offsets)
 
     @cached_property
     def posting_weights(self) -> NDArray[np.float32]:

@@ -27,8 +27,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.arrays import load_array, offsets_of, save_array
-from tsgen.constrain.kernels import constant, kernel
+from tsgen.arrays import constant, load_array, offsets_of, save_array
+from tsgen.constrain.kernels import kernel
 from tsgen.integrity import require_numbers, require_offsets, require_shape
 
 VOCABULARY = 16_384  # terms that can be spoken, those that say most of the documents' vectors
@@ -95,7 +95,8 @@ class FirstStage:
         spoken = _leaders(offsets, post_documents, np.sqrt(shares), terms, SPOKEN_LEADERS)
         chosen = np.asarray(vectors[terms], np.float32)
         basis = _principal(chosen, RANK)
-        return cls(*own, *spoken, terms, chosen @ basis, basis)
+        arrays = *own, *spoken, terms, chosen @ basis, basis
+        return cls(*(constant(array) for array in arrays))
 
     def save(self, folder: Path) -> None:
         """Write the arrays into an existing folder."""
@@ -106,7 +107,7 @@ class FirstStage:
     def load(cls, folder: Path, documents: int) -> Self:
         """Map the arrays of a collection of so many documents into memory. Arrays that point
         outside of one another are refused, since compiled loops index unchecked."""
-        found = cls(*(load_array(folder, name) for name in NAMES))
+        found = cls(*(constant(load_array(folder, name)) for name in NAMES))
         terms = len(found.own_offsets) - 1
         require_numbers(folder / "spoken_terms.npy", found.spoken_terms, terms)
         for kind, rows in (("own", terms), ("spoken", len(found.spoken_terms))):
@@ -148,28 +149,15 @@ class FirstStage:
             own: [n] terms that are words of the query, rarest first.
             own_factors: [n] lexical_weight · √idf(t).
         """
-        said = self.spoken_offsets, self.spoken_documents, self.spoken_weights
-        words = self.own_offsets, self.own_documents, self.own_weights
         return _candidates(
-            (constant(said[0]), constant(said[1]), constant(said[2])),
+            (self.spoken_offsets, self.spoken_documents, self.spoken_weights),
             spoken,
             spoken_factors,
-            (constant(words[0]), constant(words[1]), constant(words[2])),
+            (self.own_offsets, self.own_documents, self.own_weights),
             own,
             own_factors,
             OWN_LEADERS,
         )
-
-
-def best_of(scores: Float32, documents: Int32, count: int) -> Int64:
-    """The places of the highest scores, highest first; ties by document number."""
-    places = np.arange(len(scores))
-    if count < len(scores):
-        bar = np.partition(scores, len(scores) - count)[len(scores) - count]
-        above, equal = np.flatnonzero(scores > bar), np.flatnonzero(scores == bar)
-        equal = equal[np.argsort(documents[equal], kind="stable")]
-        places = np.concatenate((above, equal[: count - len(above)]))
-    return places[np.lexsort((documents[places], -scores[places]))]
 
 
 def _leaders(

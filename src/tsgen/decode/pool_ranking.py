@@ -11,12 +11,14 @@ pool are read, whatever the size of the collection.
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.constrain.kernels import constant, kernel
+from tsgen.arrays import constant
+from tsgen.constrain.kernels import kernel
+from tsgen.docids.term_set import TermSets
 from tsgen.terms.passages import UNIT, DocumentVectors
 
 QUERY_UNIT = 8192  # what 1 is kept as in the query's vector
@@ -27,28 +29,36 @@ Int8 = NDArray[np.int8]
 Offsets = NDArray[np.integer[Any]]
 
 
+class WeightedSets(NamedTuple):
+    """T(D) and its weights, as compiled loops read them."""
+
+    offsets: Offsets  # [D + 1]
+    terms: Int32  # [E] heaviest first
+    weights: NDArray[np.uint16]  # [E] w_D(t): the bits of numbers in half precision
+    values: Float32  # [65536] the number that each pattern of bits stands for
+
+    @classmethod
+    def of(cls, sets: TermSets) -> Self:
+        """The arrays of term sets that have weights."""
+        assert sets.doc_weights is not None
+        bits = constant(sets.doc_weights.view(np.uint16))
+        return cls(constant(sets.doc_offsets), constant(sets.doc_terms), bits, half_values())
+
+
 @dataclass(frozen=True, slots=True)
 class PoolRanking:
     """The arrays by which the documents of a pool are scored."""
 
-    doc_offsets: Offsets  # [D + 1]
-    doc_terms: Int32  # [E] T(D), in any order
-    doc_weights: NDArray[np.uint16]  # [E] w_D(t): the bits of numbers in half precision
+    sets: WeightedSets
     vectors: DocumentVectors
 
     @classmethod
-    def of(
-        cls,
-        doc_offsets: Offsets,
-        doc_terms: Int32,
-        doc_weights: NDArray[np.float16],
-        vectors: DocumentVectors,
-    ) -> Self:
-        """Wrap the arrays of term sets."""
-        bits = doc_weights.view(np.uint16)
-        offsets, passages = constant(vectors.offsets), constant(vectors.passages)
-        kept = DocumentVectors(offsets, passages, constant(vectors.values))
-        return cls(constant(doc_offsets), constant(doc_terms), constant(bits), kept)
+    def of(cls, sets: TermSets) -> Self:
+        """The ranking of documents that have weights and vectors."""
+        vectors = sets.doc_vectors
+        assert vectors is not None
+        arrays = constant(vectors.offsets), constant(vectors.passages), constant(vectors.values)
+        return cls(WeightedSets.of(sets), DocumentVectors(*arrays))
 
     def scores(
         self,
@@ -75,7 +85,7 @@ class PoolRanking:
             numbers,
             own,
             own_factors,
-            (self.doc_offsets, self.doc_terms, self.doc_weights, half_values()),
+            self.sets,
             (self.vectors.offsets, self.vectors.passages, self.vectors.values),
             prior_weight,
             sentence_share,
@@ -97,10 +107,9 @@ class PoolRanking:
 @cache
 def half_values() -> Float32:
     """[65536] the number in half precision that each pattern of 16 bits stands for."""
-    return np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    return constant(np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32))
 
 
-Sets = tuple[Offsets, Int32, NDArray[np.uint16], Float32]
 Vectors = tuple[Offsets, Int32, Int8]
 
 
@@ -110,7 +119,7 @@ def _scores(
     query: NDArray[np.int16],
     own: Int32,
     own_factors: Float32,
-    sets: Sets,
+    sets: WeightedSets,
     vectors: Vectors,
     prior_weight: float,
     sentence_share: float,
@@ -124,12 +133,12 @@ def _scores(
     for i in range(len(documents)):
         document = documents[i]
         total = np.float32(0)
-        for j in range(sets[0][document], sets[0][document + 1]):
-            term = sets[1][j]
+        for j in range(sets.offsets[document], sets.offsets[document + 1]):
+            term = sets.terms[j]
             if sieve[term & 255]:
                 place = np.searchsorted(own, term)
                 if place < len(own) and own[place] == term:
-                    total += own_factors[place] * sets[3][sets[2][j]]
+                    total += own_factors[place] * sets.values[sets.weights[j]]
         first, last = vectors[0][document], vectors[0][document + 1]
         between = first + vectors[1][document]
         near = np.float32(_nearest(query, vectors[2], first, between))

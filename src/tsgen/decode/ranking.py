@@ -59,6 +59,7 @@ from numpy.typing import NDArray
 
 from tsgen.constrain.constraint import Int, Int32, Ragged
 from tsgen.decode.hypotheses import Found
+from tsgen.decode.topk import Float, best_of
 from tsgen.errors import ConfigError
 from tsgen.settings import DecodeConfig
 
@@ -66,7 +67,6 @@ if TYPE_CHECKING:  # a search without a beam needs none of these
     import torch
 
     from tsgen.constrain.term_sets import PostingsConstraint, SetFrontier
-    from tsgen.decode.topk import Float
     from tsgen.docids.spelling import Spelling
     from tsgen.model.backbone import Backbone
 
@@ -148,7 +148,7 @@ class SetPrior:
     def best(self, count: int) -> tuple[Int32, Float32]:
         """The best documents [Q, M] of each query, best first, and their priors [Q, M]."""
         priors = self._priors()
-        best = np.stack([largest(row, count) for row in priors])
+        best = np.stack([_largest(row, count) for row in priors])
         return best, np.take_along_axis(priors, best, axis=1)
 
     def best_inside(self, count: int, pool: Ragged | None = None) -> list[tuple[Int32, Float32]]:
@@ -161,10 +161,10 @@ class SetPrior:
         found = []
         for query, priors in enumerate(self._priors()):
             if pool is None:
-                documents = largest(priors, count)
+                documents = _largest(priors, count)
             else:
                 inside = pool.row(query if len(pool.offsets) > 2 else 0)
-                documents = inside[largest(priors[inside], count)]
+                documents = inside[_largest(priors[inside], count)]
             found.append((documents, priors[documents]))
         return found
 
@@ -180,7 +180,7 @@ class SetPrior:
                 f"decode.prior = {self.how!r} does not say what a term adds whatever the document, "
                 "as decode.look_ahead needs; set decode.prior=matched or decode.look_ahead=0."
             )
-        tried = np.stack([largest(row, TRIED) for row in self.sums])
+        tried = np.stack([_largest(row, TRIED) for row in self.sums])
         return PriorLookAhead(self, tried, weight)
 
     def ranking(self, k: int) -> list[list[Found]]:
@@ -293,13 +293,10 @@ def _mean_over_tokens(log_probs: Float32, spelling: Spelling) -> Float32:
     return by_term
 
 
-def largest(values: Float32, count: int) -> Int32:
+def _largest(values: Float32, count: int) -> Int32:
     """The indices of the largest values, largest first; ties by index."""
-    count = min(count, len(values))
-    bar = np.partition(values, len(values) - count)[len(values) - count]
-    above, equal = np.flatnonzero(values > bar), np.flatnonzero(values == bar)
-    places = np.concatenate((above, equal[: count - len(above)]))
-    return places[np.lexsort((places, -values[places]))].astype(np.int32)
+    numbers = np.arange(len(values), dtype=np.int32)
+    return numbers[best_of(values, numbers, count)]
 
 
 # 2. The lexical part: the words of the query among the terms of the documents.

@@ -13,39 +13,31 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tsgen.arrays import constant
 from tsgen.constrain.constraint import Int, Int32
-from tsgen.constrain.kernels import constant, kernel
-from tsgen.decode.pool_ranking import half_values
+from tsgen.constrain.kernels import kernel
+from tsgen.decode.pool_ranking import WeightedSets
+from tsgen.docids.term_set import TermSets
 
 SHOWN, FEW = 8, 3
 
 Float32 = NDArray[np.float32]
 Offsets = NDArray[np.integer[Any]]
+Postings = tuple[Offsets, Int32]
 
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
     """The arrays of term sets that reasons are read from."""
 
-    doc_offsets: Offsets  # [D + 1]
-    doc_terms: Int32  # [E] T(D), heaviest first
-    doc_weights: NDArray[np.uint16]  # [E] w_D(t): the bits of numbers in half precision
-    post_offsets: Offsets  # [V + 1]
-    post_docs: Int32  # [E] Φ(t), ascending
+    sets: WeightedSets
+    postings: Postings  # Φ(t) of every term, ascending
 
     @classmethod
-    def of(
-        cls,
-        doc_offsets: Offsets,
-        doc_terms: Int32,
-        doc_weights: NDArray[np.float16],
-        post_offsets: Offsets,
-        post_docs: Int32,
-    ) -> Self:
-        """Wrap the arrays of term sets."""
-        bits = constant(doc_weights.view(np.uint16))
-        sets = constant(doc_offsets), constant(doc_terms), bits
-        return cls(*sets, constant(post_offsets), constant(post_docs))
+    def of(cls, sets: TermSets) -> Self:
+        """The reasons of documents that have weights."""
+        postings = constant(sets.post_offsets), constant(sets.post_docs)
+        return cls(WeightedSets.of(sets), postings)
 
     def __call__(self, documents: Int32, named: Int32, factors: Float32) -> tuple[Int, Int32, Int]:
         """The terms shown for documents [K], one after the other.
@@ -58,9 +50,7 @@ class Reasons:
         Returns:
             [K + 1] where the terms of each document begin, the terms, and |Y| after each.
         """
-        sets = self.doc_offsets, self.doc_terms, self.doc_weights
-        postings = self.post_offsets, self.post_docs
-        return _reasons(documents, named, factors, sets, half_values(), postings)
+        return _reasons(documents, named, factors, self.sets, self.postings)
 
     def warm_up(self) -> None:
         """Run the compiled loop once, so that its machine code is on disk for the first search."""
@@ -68,17 +58,12 @@ class Reasons:
         self(none, none, np.zeros(0, np.float32))
 
 
-Sets = tuple[Offsets, Int32, NDArray[np.uint16]]
-Postings = tuple[Offsets, Int32]
-
-
 @kernel
 def _reasons(
     documents: Int32,
     named: Int32,
     factors: Float32,
-    sets: Sets,
-    halves: Float32,
+    sets: WeightedSets,
     postings: Postings,
 ) -> tuple[Int, Int32, Int]:
     """The terms and |Y| of each document's reason."""
@@ -88,16 +73,17 @@ def _reasons(
     added = np.empty(SHOWN, np.float32)
     end = 0
     for i in range(len(documents)):
-        first, last = sets[0][documents[i]], sets[0][documents[i] + 1]
+        first, last = sets.offsets[documents[i]], sets.offsets[documents[i] + 1]
         count = 0
         for j in range(first, last):
-            place = np.searchsorted(named, sets[1][j])
-            if place < len(named) and named[place] == sets[1][j]:
-                value = factors[place] * halves[sets[2][j]]
-                count = _insert(terms[end : end + SHOWN], added, count, sets[1][j], value)
+            term = sets.terms[j]
+            place = np.searchsorted(named, term)
+            if place < len(named) and named[place] == term:
+                value = factors[place] * sets.values[sets.weights[j]]
+                count = _insert(terms[end : end + SHOWN], added, count, term, value)
         if not count:
             count = min(FEW, last - first)
-            terms[end : end + count] = sets[1][first : first + count]
+            terms[end : end + count] = sets.terms[first : first + count]
         _count_valid(terms[end : end + count], sizes[end : end + count], postings)
         end += count
         offsets[i + 1] = end

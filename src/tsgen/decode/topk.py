@@ -1,4 +1,5 @@
-"""The best continuations of every query: one pass over the allowed tokens, with a heap a query."""
+"""The best of many: continuations of every query, in one pass over the allowed tokens with a heap a
+query; and documents by their scores."""
 
 from typing import NamedTuple
 
@@ -9,6 +10,17 @@ from tsgen.constrain.constraint import Bool, Int, Int32
 from tsgen.constrain.kernels import kernel
 
 Float = NDArray[np.float64]
+
+
+def best_of(scores: NDArray[np.float32], documents: Int32, count: int) -> Int:
+    """The places of the highest scores, highest first; ties by document number."""
+    places = np.arange(len(scores))
+    if count < len(scores):
+        bar = np.partition(scores, len(scores) - count)[len(scores) - count]
+        above, equal = np.flatnonzero(scores > bar), np.flatnonzero(scores == bar)
+        equal = equal[np.argsort(documents[equal], kind="stable")]
+        places = np.concatenate((above, equal[: count - len(above)]))
+    return places[np.lexsort((documents[places], -scores[places]))]
 
 
 class Best(NamedTuple):

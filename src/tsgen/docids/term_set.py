@@ -15,6 +15,7 @@ from tsgen.arrays import (
     Offsets,
     Strings,
     compiled,
+    constant,
     load_array,
     offsets_of,
     save_array,
@@ -196,13 +197,6 @@ class TermSets:
         return self.post_docs[self.post_offsets[term] : self.post_offsets[term + 1]]
 
     @cached_property
-    def relative_weights(self) -> Float32:
-        """[E] N ŵ_D(t) in the order of `post_docs`: the weight of the term in each document,
-        divided by the mean weight of that document's terms."""
-        shares = shares_of(self.doc_offsets, self.doc_weights)
-        return relative_weights(self.doc_offsets, self.doc_terms, shares, self.post_offsets)
-
-    @cached_property
     def lookup(self) -> Lookup:
         """The lookup of the terms that are words of a query."""
         return self._look_up()
@@ -294,7 +288,11 @@ class TermSets:
             path, vectors = folder / f"{VECTOR_OFFSETS}.npy", self.doc_vectors
             require_offsets(path, vectors.offsets, len(self), len(vectors.values))
             counts = np.diff(vectors.offsets)
-            if len(vectors.passages) != len(self) or np.any(vectors.passages > counts):
+            if (
+                len(vectors.passages) != len(self)
+                or np.any(vectors.passages < 1)
+                or np.any(vectors.passages > counts)
+            ):
                 raise DamagedError(
                     f"{folder / VECTOR_PASSAGES}.npy: found other numbers of passages than the "
                     f"documents have vectors. {CHECK}"
@@ -348,7 +346,7 @@ def relative_weights(
 
 def by_posting(terms: NDArray[np.int32], values: Float32, post_offsets: Offsets) -> Float32:
     """[E] values in the order of documents, rearranged to the order of the postings."""
-    return _by_term(_plain(terms), values, _plain(post_offsets.astype(np.int64)))
+    return _by_term(constant(terms), values, constant(post_offsets.astype(np.int64)))
 
 
 @compiled
@@ -360,14 +358,6 @@ def _by_term(terms: NDArray[np.int32], values: Float32, post_offsets: Offsets) -
         found[place[terms[entry]]] = values[entry]
         place[terms[entry]] += 1
     return found
-
-
-def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array as a contiguous, read-only one: loops are compiled anew for mapped arrays and
-    for those that may be written."""
-    plain = np.ascontiguousarray(array).view(np.ndarray)
-    plain.flags.writeable = False
-    return plain
 
 
 # Merging: term sets of a base without some documents, and with others added.

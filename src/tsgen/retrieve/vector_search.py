@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsgen.constrain.constraint import Int32
-from tsgen.decode.first_stage import FirstStage, best_of
+from tsgen.decode.first_stage import FirstStage
 from tsgen.decode.hypotheses import Found
 from tsgen.decode.pool_ranking import PoolRanking
 from tsgen.decode.ranking import idf
 from tsgen.decode.reasons import Reasons
+from tsgen.decode.topk import best_of
 from tsgen.docids.term_set import TermSets, by_posting, shares_of
 from tsgen.model.term_table import DOCUMENTS, TermTable, saved_config
 from tsgen.settings import TERM_VECTORS, DecodeConfig, ModelConfig
@@ -87,11 +88,8 @@ def write_first_stage(folder: Path, sets: TermSets, table: TermTable) -> None:
     stage.save(folder)
     FirstStage.load(folder, len(sets)).warm_up()
     saved = TermSets.load(folder)
-    assert saved.doc_vectors is not None
-    assert saved.doc_weights is not None
-    arrays = saved.doc_offsets, saved.doc_terms, saved.doc_weights
-    PoolRanking.of(*arrays, saved.doc_vectors).warm_up()
-    Reasons.of(*arrays, saved.post_offsets, saved.post_docs).warm_up()
+    PoolRanking.of(saved).warm_up()
+    Reasons.of(saved).warm_up()
 
 
 class Origin(NamedTuple):
@@ -132,13 +130,9 @@ class VectorSearch:
             stage: The first stage of the collection, or of its base.
             origin: Where documents and terms are in the base; None for the base itself.
         """
-        assert sets.doc_vectors is not None
-        assert sets.doc_weights is not None
         self._encoders, self._table, self._sets = encoders, table, sets
         self._stage, self._origin = stage, origin
-        arrays = sets.doc_offsets, sets.doc_terms, sets.doc_weights
-        self._ranking = PoolRanking.of(*arrays, sets.doc_vectors)
-        self._reasons = Reasons.of(*arrays, sets.post_offsets, sets.post_docs)
+        self._ranking, self._reasons = PoolRanking.of(sets), Reasons.of(sets)
 
     @property
     def whole_words(self) -> frozenset[str]:
@@ -157,7 +151,7 @@ class VectorSearch:
         Args:
             queries: Texts, as the encoder is to read them.
             k: Documents for each query, at most.
-            config: The weights of the score; `needs_no_beam` holds for it.
+            config: The weights of the score; `by_first_stage` holds for it.
             among: The only documents to be found (ascending numbers); None: all of them.
         """
         answers: list[list[Found]] = []

@@ -17,8 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgen.arrays import offsets_of
-
 SHORTEST = 20  # characters of a sentence
 TOKENS = 4  # of a sentence, at least
 
@@ -77,10 +75,3 @@ def joined(whole: Float32, sentences: Sequence[Float32]) -> TextVectors:
     counts = np.array([len(own) for own in sentences], np.int64)
     none = np.zeros((0, whole.shape[1]), np.float32)
     return TextVectors(whole, counts, np.concatenate([none, *sentences]))
-
-
-def rows_of(counts: Int64, rows: NDArray[np.integer]) -> Int64:
-    """The rows of `TextVectors.sentences` that belong to some texts, text by text."""
-    offsets = offsets_of(counts)
-    own = [np.arange(offsets[row], offsets[row + 1]) for row in rows.tolist()]
-    return np.concatenate([np.zeros(0, np.int64), *own])
